@@ -22,9 +22,9 @@ const SERVICE_BASE = ['rules', 'post', ...FOUNDATIONS, ...SERVICE_LEAVES];
 const SERVICE_FAMILY = [...SERVICE_BASE, 'service/http', 'service/archive'];
 
 /**
- * The folders (or files at the top of `src`), each with the folders that its files may import from.
- * A folder may always import its own files. A folder that is not listed uses the entry of its
- * parent.
+ * The folders (or files at the top of `src`), each with the folders from which its files may
+ * import. The files of a folder may always import each other. A folder that is not listed has the
+ * entry of its parent.
  */
 const ARROWS: Record<string, readonly string[]> = {
   base: [],
@@ -33,11 +33,12 @@ const ARROWS: Record<string, readonly string[]> = {
   storage: ['base'],
   http: FOUNDATIONS,
   post: ['base', 'json'],
-  // Plans for whole files. The sources, stages and sinks that support plans use this folder.
+  // This folder contains plans for whole files. The sources, stages and sinks that support plans
+  // import it.
   files: ['flow', 'base', 'gzip', 'json'],
   'rules/rules': ['rules'],
   'rules/tree': [],
-  // `rules/post` extracts what rules need from a post, and `rules/operators` tests it.
+  // `rules/post` extracts from a post what rules need. `rules/operators` tests it.
   'rules/post': ['post', 'rules/tree'],
   'rules/operators': ['post', 'rules/tree', 'rules/post'],
   'rules/language': [...RULE_BASE, 'base', 'json'],
@@ -46,15 +47,15 @@ const ARROWS: Record<string, readonly string[]> = {
   'rules/pack-rules': [...RULE_BASE, 'rules/index', 'rules/language', 'base', 'json'],
   flow: ['base', 'json', 'gzip', 'post'],
   operators: ['flow', 'files', 'rules', 'post', ...FOUNDATIONS],
-  // Tables know no family of endpoints: columns define what they read from items. `files` decides
-  // how threads encode rows.
+  // Tables know nothing of the families of endpoints, because the columns themselves define what
+  // they read from items. `files` decides how threads encode rows.
   tables: [
     ...['post', 'flow', 'base', 'json', 'gzip'],
     ...['files/record-columns', 'files/encode-rows'],
   ],
   sinks: ['flow', 'files', 'post', 'tables', ...FOUNDATIONS],
   sources: ['flow', 'files', ...FOUNDATIONS],
-  // A separate entry point, so nothing else loads the NATS client.
+  // This is a separate entry point, so that nothing else loads the NATS client.
   jetstream: MACHINERY,
   search: MACHINERY,
   jobs: MACHINERY,
@@ -81,7 +82,7 @@ const ARROWS: Record<string, readonly string[]> = {
   // The conformance check compares any service with its documentation, as a client.
   'command/conformance': [...FOUNDATIONS, 'http', 'post'],
   'service/cli': [...SERVICE_BASE, 'service', 'command/conformance'],
-  // The top of the service combines its families.
+  // The files at the top of the service combine its families.
   service: [...SERVICE_BASE, 'service'],
   'service/clock': ['base'],
   'service/cache': [],
@@ -94,7 +95,8 @@ const ARROWS: Record<string, readonly string[]> = {
     ...['service/http/service-limits', 'service/users/applications'],
     ...['service/sample/sample-posts', 'service/posts/read-given'],
   ],
-  // These are only types of the parts of the service that handlers of all families use.
+  // The imports are only types: those of the parts of the service that the handlers of all families
+  // use.
   'service/service-context': [
     ...[...SERVICE_LEAVES, 'post', 'service/http', 'service/archive/archive'],
     ...['service/compliance/compliance-events', 'service/posts/posts', 'service/usage/usage-meter'],
@@ -114,7 +116,8 @@ const ARROWS: Record<string, readonly string[]> = {
   'service/replay': [...SERVICE_FAMILY, 'service/compliance'],
   'service/compliance': SERVICE_FAMILY,
   'service/console': [...SERVICE_FAMILY, 'service'],
-  // The functions that threads can run. Columns and encoders are defined next to their features.
+  // The functions that threads can run. Each column and each encoder is defined next to its
+  // feature.
   worker: ['files/thread-calls', 'compliance', 'operators', 'sinks', 'tables'],
   index: [
     ...[...MACHINERY, 'operators', 'sinks', 'search', 'jobs', 'replay', 'usage', 'users'],
@@ -137,8 +140,8 @@ function importsOf(file: string): string[] {
 }
 
 /**
- * Returns what Node loads together with a file: its imports without types and without dynamic
- * imports.
+ * Returns the files that Node loads together with a file: its imports, without types and without
+ * dynamic imports.
  */
 function loadedBy(file: string): string[] {
   const text = readFileSync(file, 'utf8');
@@ -160,10 +163,12 @@ function loadedWith(entry: string): ReadonlySet<string> {
   return loaded;
 }
 
-/** Forbidden imports that still have to be removed. */
+/** Forbidden imports that exist and still have to be removed. */
 const EXCEPTIONS: readonly string[] = [];
 
-/** Returns the table entry for a file, its folder or the nearest parent folder. */
+/**
+ * Returns the table entry of a file, of its folder, or of the nearest parent folder that has one.
+ */
 function entryOf(file: string): string {
   const parts = path.relative(SOURCE, file).replace(/\.ts$/, '').split(path.sep);
   for (let length = parts.length; length > 0; length--) {

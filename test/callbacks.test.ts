@@ -126,7 +126,7 @@ const RUNS: Readonly<
     const sink = () =>
       files({ path: path.join(folder, 'out.jsonl'), checkpoint: path.join(folder, 'c.json') });
     await pipeline(search(of, incremental), sink());
-    // The last run was longer ago than the product's history.
+    // More time has passed since the last run than the product can search.
     now += 60 * DAY;
     return pipeline(search(of, { ...incremental, onGap }), sink(), { signal });
   },
@@ -206,7 +206,7 @@ const RUNS: Readonly<
   },
 };
 
-/** Callbacks whose name does not start with `on`. */
+/** Callbacks whose names do not start with `on`. */
 const OTHERS: typeof RUNS = {
   tap: async (look, signal) =>
     pipeline(await linesOf('{"id":1}'), tap(look), collect(), { signal }),
@@ -248,8 +248,8 @@ if (!hasNatsServer) it.skip(`callbacks of jetstream ${INSTALL}`);
 
 const runnable = Object.entries({ ...RUNS, ...OTHERS }).filter(([name]) => canRun(name));
 describe.each(runnable)('%s', (_, run) => {
-  // This is one of the library's own retryable errors. If a callback throws it, it must be neither
-  // retried nor wrapped.
+  // This is one of the library's own errors, and it is retryable. If a callback throws it, the
+  // library must neither retry nor wrap it.
   const failure = new ConnectionError('no room in the log', { failure: 'reset', url: 'http://x/' });
 
   it('rejects the run with the error that it throws', async () => {

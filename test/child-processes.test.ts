@@ -6,7 +6,7 @@ import { endChildren, spawn } from './child-processes.js';
 function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    // An ended process stays in the process table until its parent reads its exit code.
+    // A process that has ended stays in the process table until its parent reads its exit code.
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
   } catch {
     return false;

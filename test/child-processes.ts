@@ -60,8 +60,8 @@ export function endChildren(): void {
 process.once('exit', endChildren);
 // In a test, `setup.ts` kills the children.
 if (!('__vitest_worker__' in globalThis)) {
-  // This is a script of `npm run faults`. Its children have their own process groups, so Ctrl-C does
-  // not reach them.
+  // This is a script of `npm run faults`. Its children have their own process groups, so Ctrl-C
+  // does not reach them.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.once(signal, () => {
       endChildren();

@@ -4,8 +4,9 @@ const SURROGATES = 0xd800;
 const SURROGATE_COUNT = 0x800;
 
 /**
- * Generates any character, as a unit for `fc.string`. The unit `binary` generates the same characters,
- * but builds a table of all characters in each process, which takes two seconds and 100 MB.
+ * Generates any character, as a unit for `fc.string`. The unit `binary` generates the same
+ * characters, but builds a table of all characters in each process, which takes two seconds and 100
+ * MB.
  */
 export const codePoint = fc.nat(0x10ffff - SURROGATE_COUNT).map(
   index => String.fromCodePoint(index < SURROGATES ? index : index + SURROGATE_COUNT),

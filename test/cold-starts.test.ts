@@ -8,7 +8,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { compileLibrary } from './compile-library.js';
 import { temporaryFolder } from './temporary-folder.js';
 
-/** The library, with a file for each source. */
+/** The compiled library, with one file for each source. */
 let library: string;
 
 beforeAll(async () => {
@@ -32,7 +32,9 @@ const HOOKS = `
 const REGISTER =
   "import { register } from 'node:module'; register('./hooks.mjs', import.meta.url);";
 
-/** Runs a script in a process of its own, and returns the packages and the files of `src` that it loads. */
+/**
+ * Runs a script in a separate process. Returns the packages and the files of `src` that it loads.
+ */
 async function loadedBy(args: readonly string[]) {
   const folder = await temporaryFolder();
   await writeFile(path.join(folder, 'hooks.mjs'), HOOKS);

@@ -5,7 +5,7 @@ import { root } from './pages.js';
 import { compilerOptions, programOf, publicExports } from './public-api.js';
 
 /**
- * Compiler errors to ignore, because an example may use names that it does not declare. Their type
+ * Compiler errors that are ignored. An example may use names that it does not declare, whose type
  * is then unknown.
  */
 const ALLOWED = [2304, 2552, 18004, 18046];

@@ -32,9 +32,9 @@ const ENTRIES = [
 ];
 
 /**
- * Compiles the library, the examples and the scripts of tests once, before the first test. The output
- * is a few files with shared chunks. A child process starts from it in a quarter of the time that tsx
- * takes. In the output folder, `millrace` is the name of the package.
+ * Compiles the library, the examples and the scripts of tests once, before the first test. The
+ * output is a few files with shared chunks. A child process starts from it in a quarter of the time
+ * that tsx takes. In the output folder, `millrace` is the name of the package.
  */
 export default async function compileSources(project: TestProject): Promise<() => Promise<void>> {
   const { MILLRACE_COVERAGE: coverage } = process.env;
@@ -78,8 +78,8 @@ async function openFolder(coverage: string | undefined): Promise<string> {
 }
 
 /**
- * Copies the compiled script of the threads to `dist`. If a test imports the sources, they start the
- * script in `dist`, and an older script might not match them.
+ * Copies the compiled script of the threads to `dist`. If a test imports the sources, they start
+ * the script in `dist`, and an older script might not match them.
  */
 async function keepWorker(worker: string): Promise<void> {
   const built = path.join(root, 'dist/engine-worker.cjs');
@@ -90,8 +90,8 @@ async function keepWorker(worker: string): Promise<void> {
 }
 
 /**
- * Returns the files that export nothing, which are scripts. Excludes the scripts of `npm run faults`,
- * which compiles them itself.
+ * Returns the files that export nothing, which are scripts. Excludes the scripts of
+ * `npm run faults`, which compiles them itself.
  */
 async function scriptsBelow(folder: string): Promise<string[]> {
   const names = await readdir(path.join(root, folder), { recursive: true });

@@ -47,7 +47,7 @@ const wordsOf = (wanted: string): string[] =>
   JSON.parse(instruction(wanted).replace(/^.*? CMD /, ''));
 
 let folder: string;
-/** A folder that replaces /app, with the package in its `node_modules`. */
+/** A folder that replaces /app. The package is in its `node_modules`. */
 let project: string;
 let port: number;
 const children: ChildProcess[] = [];
@@ -60,7 +60,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Adapts a command of the image to this machine: a free port, and a folder for the volume. */
+/**
+ * Adapts a command of the image to this machine. Replaces the port with a free one, and the volume
+ * with a folder.
+ */
 function here(words: readonly string[]): string[] {
   return words.map(word =>
     word.replaceAll('8080', String(port)).replace(/^\/state$/, path.join(folder, 'state')),
@@ -184,7 +187,7 @@ describe('compose.yaml', () => {
 });
 
 /**
- * A script that replaces the testcontainers package. It starts the image's entry point as a
+ * A script that replaces the testcontainers package. It starts the entry point of the image as a
  * process.
  */
 const TESTCONTAINERS = `

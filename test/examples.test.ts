@@ -43,7 +43,7 @@ const ALONE = [
   '25-observed.ts',
 ];
 
-/** Runs an example in an empty folder. Its output can be piped into a shell command. */
+/** Runs an example in an empty folder. A shell command may read its output. */
 function run(
   example: string,
   args: readonly string[] = [],

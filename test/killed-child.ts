@@ -65,8 +65,8 @@ export class KilledChild {
   }
 
   /**
-   * The number of disk calls, which a script prints in its last line, and how many of these calls were
-   * made by worker threads.
+   * The number of disk calls, which a script prints in its last line, and how many of these calls
+   * were made by worker threads.
    */
   get disk(): {
     readonly calls: number;
@@ -107,7 +107,10 @@ export interface KillUntilDone {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Starts a script repeatedly, and kills it later each time. Stops when a process has ended by itself. */
+/**
+ * Starts a script repeatedly, and kills it later each time. Stops when a process has ended by
+ * itself.
+ */
 export async function killUntilDone({
   start,
   maxMs,
@@ -161,6 +164,7 @@ export async function killAgainAndAgain(
     random,
     signal,
   });
-  // The load of the machine may have changed, so the estimate for the time of a whole run is adjusted.
+  // The load of the machine may have changed, so the estimate for the time of a whole run is
+  // adjusted.
   if (kills === 0) clean.ms = (clean.ms + lastMs) / 2;
 }

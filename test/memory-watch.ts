@@ -2,8 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import { collectGarbage } from './collect-garbage.js';
 
 /**
- * Measures by how much the heap and the buffers of this process have grown since the start. Collects
- * garbage before each measurement.
+ * Measures by how much the heap and the buffers of this process have grown since the start.
+ * Collects garbage before each measurement.
  */
 export class MemoryWatch {
   readonly #before: number;

@@ -16,8 +16,8 @@ const HELP = `npm run mutants -- [TEXT...] [--sample N] [--seed N]
   --no-control  skips the run of all tests without a mistake
 `;
 /**
- * This time is much longer than the tests of a folder need. It exists because a mistake may make them
- * hang.
+ * This time is much longer than the tests of a folder need. It exists because a mistake may make
+ * them hang.
  */
 const LIMIT_MS = 1_200_000;
 
@@ -75,7 +75,10 @@ function describe({ file, mistake }: Mutant): string {
   return `${file}: ${mistake}`;
 }
 
-/** Copies the files that git tracks, including uncommitted changes. Packages are not copied but linked. */
+/**
+ * Copies the files that git tracks, including uncommitted changes. Packages are not copied but
+ * linked.
+ */
 async function copyProject(copy: string): Promise<void> {
   const listed = execFileSync(
     'git',
@@ -94,7 +97,9 @@ async function copyProject(copy: string): Promise<void> {
   await symlink(path.join(root, 'node_modules'), path.join(copy, 'node_modules'), 'junction');
 }
 
-/** Checks that the tests pass without a mistake. A test that fails even without one proves nothing. */
+/**
+ * Checks that the tests pass without a mistake. A test that fails even without one proves nothing.
+ */
 async function mustPass(copy: string, folder: string, mutants: readonly Mutant[]): Promise<void> {
   const tests = [...new Set(mutants.flatMap(({ tests }) => tests))].toSorted();
   const failure = await failureOf(copy, folder, tests);

@@ -75,7 +75,8 @@ export async function main(): Promise<readonly Activity[]> {
 `;
 
 /**
- * Compiles all files in one run of tsc, so that the library's declarations are checked only once.
+ * Compiles all files in one run of tsc, so that it checks the declarations of the library only
+ * once.
  */
 async function compile(files: Readonly<Record<string, string>>, modes: object): Promise<void> {
   for (const [file, code] of Object.entries(files)) await writeFile(path.join(project, file), code);
@@ -105,7 +106,7 @@ async function run(script: string, cwd = path.dirname(script)): Promise<unknown>
 describe('the packed package', () => {
   it('contains only what its users need', async () => {
     const files = (await installedFiles())
-      // Chunks that entry points share or load on first use.
+      // Excludes the chunks that entry points share or load on first use.
       .filter(name => !/^dist\/[a-z-]+-[0-9A-Z]{8}\.js$/.test(name))
       .filter(name => !/\.md$|^examples\/|^bench\/(charts\/|results\.json$)/.test(name));
     expect(files.toSorted()).toEqual(
@@ -113,7 +114,8 @@ describe('the packed package', () => {
         ...['package.json', 'LICENSE', 'dist/engine-worker.cjs', 'dist/service/cli.js'],
         'dist/command/millrace.js',
         ...['index', 'service/index', 'jetstream/index'].map(entry => `dist/${entry}.js`),
-        // The threads' script is bundled, but its calls are typed by a declaration file.
+        // The script of the threads is bundled, but a declaration file contains the types of its
+        // calls.
         ...[...(await sources()), 'worker'].map(name => `dist/${name}.d.ts`),
       ].toSorted(),
     );
@@ -137,7 +139,7 @@ describe('the packed package', () => {
   it('contains every file that its pages link to', async () => {
     const files = new Set(await installedFiles());
     const folders = new Set([...files].flatMap(foldersOf));
-    // The fault trials need the repository, so the package contains only their pages.
+    // The trials of faults need the repository, so the package contains only their pages.
     const pages = [...files].filter(name => /\.md$/.test(name) && !/^test\//.test(name));
     expect(pages).toEqual(
       expect.arrayContaining(['README.md', 'CHANGELOG.md', 'src/jobs/README.md']),
@@ -266,7 +268,7 @@ describe('the types of the package', () => {
   );
 });
 
-/** Bundles the script into a new folder. LMDB can be installed next to it. */
+/** Bundles the script into a new folder. A test can install LMDB next to it. */
 async function bundle(format: Format, external: readonly string[]): Promise<string> {
   const moved = await mkdtemp(path.join(folder, 'moved-'));
   const outfile = path.join(moved, format === 'esm' ? 'bundle.mjs' : 'bundle.cjs');

@@ -21,8 +21,8 @@ export interface PackedProject {
 
 /**
  * Installs the packed library. Its dependencies are those of this checkout. MILLRACE_PACKED is the
- * path of a package that `npm run check` has packed. If it is not set, builds and packs the library,
- * and spends most of the time on the declarations.
+ * path of a package that `npm run check` has packed. If it is not set, builds and packs the
+ * library, and spends most of the time on the declarations.
  */
 export async function packedProject({
   hasTypes = false,
@@ -66,7 +66,9 @@ async function pack(folder: string, hasTypes: boolean): Promise<string> {
   return path.join(packed, stdout.trim());
 }
 
-/** Returns the files that npm packs from the project itself, without those that the build creates. */
+/**
+ * Returns the files that npm packs from the project itself, without those that the build creates.
+ */
 async function packedFromRoot(): Promise<readonly string[]> {
   const args = ['pack', '--dry-run', '--json', '--ignore-scripts'];
   const { stdout } = await exec('npm', args, { cwd: root, maxBuffer: 16 << 20 });

@@ -46,8 +46,8 @@ export function blocksOf({ text }: Page, language: string): string[] {
 export type Row = readonly string[];
 
 /**
- * Returns the rows of a table, without its header. The table is below `heading`, and its first column
- * has the name `firstColumn`.
+ * Returns the rows of a table, without its header. The table is below `heading`, and its first
+ * column has the name `firstColumn`.
  */
 export function tableOf({ name, text }: Page, heading: string, firstColumn: string): Row[] {
   const lines = text.split('\n');

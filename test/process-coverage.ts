@@ -11,8 +11,8 @@ interface Range {
 }
 
 /**
- * The coverage of one source, in the form that Istanbul's reports read: numbered places, and how often
- * each was run.
+ * The coverage of one source, in the form that Istanbul's reports read: numbered places, and how
+ * often each was run.
  */
 export interface FileCoverage {
   readonly path: string;
@@ -47,8 +47,8 @@ export interface Compiled {
 
 /**
  * Adds the code that processes and threads ran in a bundle to the coverage of the bundle's sources.
- * Considers only places that have not run yet. For each of them, looks up its start in the bundle and
- * V8's count at that position.
+ * Considers only places that have not run yet. For each of them, looks up its start in the bundle
+ * and V8's count at that position.
  *
  * @returns The number of places that are now covered.
  */

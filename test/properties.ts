@@ -21,7 +21,8 @@ export const propertyHooks = {
 
 /**
  * Ends all running properties. If a test times out, its property is in the middle of a run. Without
- * this, the property would continue during the next tests, and could change a clock that they share.
+ * this, the property would continue during the next tests, and could change a clock that they
+ * share.
  */
 export async function endProperties(): Promise<void> {
   if (running === 0) return;

@@ -48,8 +48,8 @@ beforeAll(async () => {
 afterAll(() => tombstones.close());
 
 /**
- * A public call, a misspelt option, the correct option, and the other arguments that the call
- * needs.
+ * A row of the table: a public call, a misspelt option, the correct option, and the other arguments
+ * that the call needs.
  */
 type Row = readonly [
   name: string,

@@ -102,7 +102,8 @@ function anchorOf(heading: string): string {
 }
 
 /**
- * Tables of options: the page, the heading, the first column, and the type that has these members.
+ * Tables of options: the page, the heading, the first column, and the type whose members the table
+ * must list.
  */
 const OPTION_TABLES = [
   ['src/search/README.md', 'Search and counts', 'Option', 'SearchOptions'],

@@ -20,8 +20,8 @@ const SETS = [
 ] as const;
 
 /**
- * Removes the matching rules, which the service sets in the posts it finds. All other bytes must
- * equal the archive's.
+ * Removes the matching rules, because the service sets them in the posts that it finds. All other
+ * bytes must be the same as in the archive.
  */
 const withoutRules = (raw: Uint8Array) => new Activity(raw).withMatchingRules([]).raw.toString();
 

@@ -5,8 +5,8 @@ import { inspect } from 'node:util';
 import { account, collect, pipeline, search } from 'millrace';
 import { createService } from 'millrace/service';
 
-// Runs scripts one after another in this process. Each script runs as `node SCRIPT` would run it. See
-// `script-runner.ts`.
+// Runs scripts one after another in this process. Each script runs as `node SCRIPT` would run it.
+// See `script-runner.ts`.
 
 interface Script {
   readonly script: string;
@@ -20,8 +20,8 @@ interface Script {
 /** After a script has ended, it may keep the process open for this long. */
 const OPEN_MS = 60_000;
 
-// This service keeps the index of the default posts in memory. The services of all scripts share that
-// index.
+// This service keeps the index of the default posts in memory. The services of all scripts share
+// that index.
 const service = createService();
 const query = { product: '30day', query: 'coffee', limit: 10 } as const;
 await pipeline(search(account(await service.start()), query), collect());
@@ -38,8 +38,8 @@ const LISTENED: readonly (readonly [EventEmitter, string])[] = [
 let runs = 0;
 process.on('uncaughtException', fail);
 process.on('message', run);
-// If the tests were killed, nothing reads the output of this process. Each write would then cause an
-// error, and printing the error would cause another one.
+// If the tests were killed, nothing reads the output of this process. Each write would then cause
+// an error, and printing the error would cause another one.
 process.once('disconnect', () => process.exit(1));
 process.send?.('ready');
 

@@ -23,9 +23,9 @@ interface Running {
 }
 
 /**
- * Runs scripts one after another in one process. The process loads the library and indexes the posts
- * of the local service only once, because this would take most of the time of a short script. If a
- * script changes its process permanently, it needs a separate process.
+ * Runs scripts one after another in one process. The process loads the library and indexes the
+ * posts of the local service only once, because this would take most of the time of a short script.
+ * If a script changes its process permanently, it needs a separate process.
  */
 export class ScriptRunner {
   #running: Promise<Running> | undefined;

@@ -63,15 +63,15 @@ describe('the page of security', () => {
 });
 
 /**
- * Markers that keep `npm run test:all` from running a test, in the call itself or in a surrounding
- * condition.
+ * Matches the markers that keep `npm run test:all` from running a test. A marker can be in the call
+ * of the test itself or in a condition around it.
  */
 const STOPS = /isNightly|(?<=\.)(skip|todo|fails|runIf)\b/;
 
 /**
- * Returns whether `npm run test:all` runs each test and group of a file, by title, or the marker
- * that prevents it. Tests that need a missing program are skipped. If two have the same title, the
- * title identifies neither.
+ * For each test and group in a file, returns by its title whether `npm run test:all` runs it, or
+ * the marker that prevents this. Tests that need a missing program are skipped. If two of them have
+ * the same title, the title identifies none of them.
  */
 function statesIn(text: string): ReadonlyMap<string, string> {
   const found = new Map<string, string>();

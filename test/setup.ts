@@ -11,8 +11,8 @@ import { isSkipped } from './skipped-everyday.js';
 import { bySuite, isEveryday } from './suite.js';
 import { removeTemporaryFolders } from './temporary-folder.js';
 
-// Several files share a process, and a secret of one file may be an ordinary word in the messages of
-// another.
+// Several files share a process, and a secret of one file may be an ordinary word in the messages
+// of another.
 forgetSecrets();
 
 // The defaults for properties that do not set the number of runs or the seed themselves.
@@ -31,8 +31,8 @@ beforeEach(({ task, skip }) => {
   });
 });
 afterEach(cleanUpAfterTest);
-// This runs once per file, because the tests of a file may run concurrently. Children end before their
-// folders are removed.
+// This runs once per file, because the tests of a file may run concurrently. Children end before
+// their folders are removed.
 afterAll(async () => {
   await endChildren();
   await removeTemporaryFolders();

@@ -28,8 +28,8 @@ interface Script {
 }
 
 /**
- * Returns the scripts that a reader would run: the blocks of a page in order, except blocks that
- * belong to an example. A block that imports a name again starts a new script.
+ * Returns the scripts that a reader would run: the code blocks of a page in order, except for
+ * blocks that belong to an example. If a block imports a name again, it starts a new script.
  */
 function scriptsOf(page: (typeof pages)[number]): Script[] {
   const scripts: string[][] = [];
@@ -58,7 +58,7 @@ function importsOf(block: string): string[] {
 
 const scripts = pages.flatMap(scriptsOf);
 
-/** The service for `account()` on a page, if it is not the default one. */
+/** The options of the service that `account()` uses on a page, if it is not the default service. */
 const SERVICES: Readonly<Record<string, ServiceOptions>> = {
   'src/compliance/README.md': { postsPerMinute: 200, complianceRate: 1 },
   'src/jobs/README.md': { jobDollarsPerDay: 100, jobDwellMs: 50 },
@@ -123,8 +123,8 @@ describe('the code snippets of the pages', () => {
       ...(node && { NATS_URL: node.url }),
     };
     const folder = await temporaryFolder();
-    // The script is written among the compiled sources, where it finds the library and the packages
-    // that it imports.
+    // The script is written to the folder of the compiled sources, in which it finds the library
+    // and the packages that it imports.
     const script = compiled(path.join(root, 'examples', `${path.basename(folder)}.ts`));
     const { code } = await transform(text, { loader: 'ts', target: 'node20.18' });
     await writeFile(script, code);

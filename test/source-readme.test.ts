@@ -21,20 +21,20 @@ import { temporaryFolder } from './temporary-folder.js';
 
 const SOURCE = path.resolve(import.meta.dirname, '../src');
 
-/** Paths on the page are relative to `src` or to the repository. */
+/** Returns whether a path on the page exists. It is relative to `src` or to the repository. */
 const exists = (name: string) =>
   [name, path.join('..', name)].some(file => existsSync(path.join(SOURCE, file)));
 
 const sourceOf = (name: string) => readFileSync(path.join(SOURCE, name), 'utf8');
 
-/** Returns the row of the table of files to change. */
+/** Returns the row of the table that lists the files to change. */
 function rowOf(what: string): string {
   const row = tableOf(architecture, 'Adding to it', 'To add').find(([first]) => first === what);
   if (row === undefined) throw new Error(`src/README.md does not say how to add ${what}`);
   return row[1] as string;
 }
 
-/** Returns the function name for a file: `routeByTag` for `route-by-tag.ts`. */
+/** Returns the function name for a file, such as `routeByTag` for `route-by-tag.ts`. */
 const functionOf = (file: string) =>
   file.replace(/\.ts$/, '').replace(/-./g, dash => (dash[1] as string).toUpperCase());
 
@@ -134,7 +134,7 @@ describe('the architecture page', () => {
 const filesIn = (text: string) =>
   [...text.matchAll(/`([a-z][\w/-]*)\.ts`/g)].map(match => match[1] as string);
 
-/** Returns the steps of a walk, and its paragraph about the files in between. */
+/** Returns the steps of a walk, and the paragraph about the other files on its way. */
 function walkOf(title: string): { readonly steps: string; readonly onTheWay: string } {
   const [, text = ''] = architecture.text.split(`\n## A walk: ${title}\n`);
   const [section = ''] = text.split('\n## ');
@@ -146,7 +146,7 @@ function walkOf(title: string): { readonly steps: string; readonly onTheWay: str
 
 describe('a list of files on the architecture page', () => {
   const filesOfRun = async (walk: string, input: string, env: NodeJS.ProcessEnv = {}) => {
-    // Runs the sources, because a bundle does not tell which file a function belongs to.
+    // This runs the sources, because a bundle does not show to which file a function belongs.
     const script = path.join(import.meta.dirname, 'source-readme-child.ts');
     const output = path.join(await temporaryFolder(), 'out');
     const child = spawn(process.execPath, ['--import', 'tsx', script, walk, input, output], {
@@ -224,8 +224,8 @@ describe('the page of the tests', () => {
 });
 
 /**
- * Returns whether a test is named after a file of `src` or after a helper next to it. A topic may
- * follow the name.
+ * Returns whether a test is named after a file of `src`, or after a helper next to the test. A
+ * topic may follow the name.
  */
 function hasSource(root: string, test: string): boolean {
   const { dir, base } = path.posix.parse(test.slice(0, -'.test.ts'.length));

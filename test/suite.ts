@@ -16,8 +16,8 @@ export const isEveryday = suite === 'everyday';
 export const isNightly = suite === 'nightly';
 
 /**
- * Returns one of the values, depending on the suite. Tests use it to try something more often or for
- * longer.
+ * Returns one of the values, depending on the suite. Tests use it to try something more often or
+ * for longer.
  */
 export function bySuite<Value extends number | string>(
   all: Value,

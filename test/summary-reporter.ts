@@ -25,9 +25,9 @@ const SKIPPED_HERE =
   'Skips databases, clusters, browsers, bundlers, kills, memory, slow single tests and most examples: npm run test:all runs all of it';
 
 /**
- * Prints how the time was spent, and a final line without colours for scripts. Fails if the suite has
- * printed one of the passwords that tests use. This is a default export, because the command line of
- * vitest accepts nothing else.
+ * Prints how the time was spent, and a final line without colours for scripts. Fails if the suite
+ * has printed one of the passwords that tests use. This is a default export, because the command
+ * line of vitest accepts nothing else.
  */
 export default class SummaryReporter implements Reporter {
   readonly #search = new OutputSearch(TEST_SECRETS);
@@ -101,8 +101,8 @@ export default class SummaryReporter implements Reporter {
 }
 
 /**
- * Returns the folder of a test file, such as `test/search`. For a file directly in `test`, returns the
- * path of the file.
+ * Returns the folder of a test file, such as `test/search`. For a file directly in `test`, returns
+ * the path of the file.
  */
 function folderOf(file: string): string {
   return file.split(path.posix.sep).slice(0, 2).join('/');

@@ -28,7 +28,7 @@ const isForDevelopment = (properties: Component['properties']) =>
 
 const text = (name: string) => readFile(path.join(root, name), 'utf8');
 const lock: Locked = JSON.parse(await text('package-lock.json'));
-/** The packages of the lock file, except the project itself. */
+/** The packages in the lock file, without the project itself. */
 const locked = Object.entries(lock.packages)
   .filter(([folder]) => folder !== '')
   .map(([folder, entry]) => ({ name: folder.replace(/^.*node_modules\//, ''), ...entry }));
@@ -86,7 +86,7 @@ const ADVISORY = {
   cvss: { score: 7, vectorString: '' },
 };
 
-/** Serves a registry with these advisories and one version of the package. */
+/** Serves a registry that has these advisories, and one version of the package. */
 function answered(advisories: object): http.RequestListener {
   return (request, response) => {
     const version = manifest.dependencies.undici;
@@ -103,13 +103,13 @@ describe('the release workflow', () => {
     expect(workflow).toMatch(/needs: check/);
     expect(workflow).toMatch(/id-token: write/);
     expect(workflow).toMatch(/npm ci --ignore-scripts/);
-    // The audit comes before anything is built.
+    // The audit runs before anything is built.
     expect(workflow).toMatch(/npm ci .*\n(?:\s*#.*\n)*\s*- run: npm audit .*\n/);
     expect(workflow).not.toMatch(/continue-on-error|\|\||; *true/);
     expect(workflow).toMatch(/repository\.url=git\+https:.*\n.*npm pack --ignore-scripts/);
     expect(workflow).toMatch(/npm publish \S+\.tgz --provenance/);
     expect(workflow).toMatch(/npm run --silent sbom > sbom\.cdx\.json/);
-    // The default permissions of all jobs. Only one job has more.
+    // These are the default permissions of all jobs. Only one job has more permissions.
     expect(workflow).toMatch(/^permissions:\n {2}contents: read\n/m);
     expect(workflow.match(/id-token: write/g)).toHaveLength(1);
   });
@@ -178,7 +178,7 @@ describe('a workflow', async () => {
     expect(workflow).toMatch(/^concurrency:\n {2}group: .*\n {2}cancel-in-progress: /m);
     const jobs = workflow.match(/^ {4}runs-on: /gm) ?? [];
     expect(workflow.match(/^ {4}timeout-minutes: /gm)).toHaveLength(jobs.length);
-    // The steps after the checkout run the project's code, which needs no git credentials.
+    // The steps after the checkout run code of the project, which needs no git credentials.
     const checkouts = workflow.match(/actions\/checkout@/g) ?? [];
     expect(workflow.match(/persist-credentials: false/g) ?? []).toHaveLength(checkouts.length);
   });

@@ -5,8 +5,8 @@ import path from 'node:path';
 const made: string[] = [];
 
 /**
- * Creates an empty folder. `setup.ts` removes it after all tests of the file have ended, because the
- * tests may run concurrently.
+ * Creates an empty folder. `setup.ts` removes it after all tests of the file have ended, because
+ * the tests may run concurrently.
  */
 export async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-test-'));

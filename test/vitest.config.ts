@@ -10,8 +10,8 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 
 /**
  * The test files that mock a module. Each of them runs in a separate process. The other files share
- * processes, in which each module is imported once, because importing the sources again for each file
- * took a quarter of the CPU time of a run.
+ * processes, in which each module is imported once, because importing the sources again for each
+ * file took a quarter of the CPU time of a run.
  */
 const mocking = readdirSync(`${root}test`, { recursive: true, encoding: 'utf8' })
   .filter(name => name.endsWith('.test.ts'))
@@ -26,8 +26,8 @@ const namesFiles =
   parseCLI(['vitest', ...process.argv.slice(2)], { allowUnknownOptions: true }).filter.length > 0;
 
 /**
- * The settings that both projects share. They are not set at the root, because then each project would
- * compile the sources again.
+ * The settings that both projects share. They are not set at the root, because then each project
+ * would compile the sources again.
  */
 const project = {
   root,

@@ -1,6 +1,7 @@
 // The first minutes of a new user. Runs the commands and scripts of the README in order, in an
-// empty project. Nightly, also those of the pages it links to. `snippets.test.ts` runs the scripts
-// of all pages, and `package.test.ts` installs the packed package.
+// empty project. In the nightly suite, also runs those on the pages to which the README links.
+// `snippets.test.ts` runs the scripts of all pages, and `package.test.ts` installs the packed
+// package.
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
@@ -37,8 +38,8 @@ beforeAll(async () => {
   const modules = path.join(root, 'node_modules');
   await symlink(path.join(modules, 'tsx'), path.join(project, 'node_modules/tsx'));
   await symlink(path.join(modules, '.bin/tsx'), path.join(commands, 'tsx'));
-  // Starts installed commands directly. npm's own `npx` takes a second each time; `package.test.ts`
-  // tests it.
+  // This starts installed commands directly, because npm's own `npx` takes a second each time.
+  // `package.test.ts` tests `npx`.
   const npx = path.join(project, 'bin/npx');
   await mkdir(path.dirname(npx));
   const script = 'command=$1; shift; exec env npm_command=exec "node_modules/.bin/$command" "$@"';
@@ -49,7 +50,7 @@ beforeAll(async () => {
 });
 
 /**
- * Returns a port that the system assigns to no other test, because it assigns only ports above
+ * Returns a port that the system assigns to no other test. The system assigns only ports above
  * 32,767.
  */
 async function freePort(): Promise<number> {
@@ -82,7 +83,7 @@ async function printed(command: string): Promise<string> {
   return stdout;
 }
 
-/** Kills a command and all its processes when the command has written this file. */
+/** Starts a command. When it has written this file, kills the command and all its processes. */
 async function killAfter(file: string, command: string): Promise<void> {
   const child = shell(command);
   const ended = outputOf(child);
@@ -106,7 +107,7 @@ async function idsIn(output: string): Promise<readonly string[]> {
   return lines.map(line => JSON.parse(line).id_str);
 }
 
-// The time limit only detects hangs: with a load of 12, the 20,000 posts took two minutes.
+// This limit only detects hangs. With a load of 12, the 20,000 posts took two minutes.
 it('the walkthrough leads from the README to posts in files and through the linked pages', {
   timeout: 900_000,
 }, async () => {
@@ -133,7 +134,7 @@ it('the walkthrough leads from the README to posts in files and through the link
   expect(ids.length).toBe(20_000);
   expect(new Set(ids).size).toBe(20_000);
 
-  // The third run finds the work complete.
+  // The third run finds that the work is complete.
   expect(await printed(again)).toMatch(/^20000 posts in \d files\n$/);
 
   const run = async (page: string) => {

@@ -70,22 +70,22 @@ const ANY = Object.keys(ITEMS) as ItemName[];
 const POSTS = ['an activity'] as const;
 const CARRIERS = ['an activity', 'an activity with a tag', 'an activity with totals'] as const;
 
-/** How to call a stage from plain JavaScript. */
+/** How plain JavaScript can call a stage. */
 interface Stage {
   /**
    * The option that the error names if the stage is called without arguments. Undefined if such a
    * call is valid.
    */
   readonly needs?: string;
-  /** Wrong arguments, each with the option that the error names. */
+  /** Wrong arguments. For each list, the option that the error names. */
   readonly wrong: readonly (readonly [args: readonly unknown[], option: string])[];
   /** Valid arguments. Only for operators and sinks. */
   readonly right?: () => readonly unknown[];
   /** The items that the stage accepts. Any other item ends the run with a `DataError`. */
   readonly reads?: readonly ItemName[];
-  /** The end of the error for other items, if no operator would help. */
+  /** The end of the error for an item of another kind. Only if no operator would help. */
   readonly refusal?: string | RegExp;
-  /** Further advice of the error, besides an operator to insert. */
+  /** Further advice in the error, in addition to an operator to insert. */
   readonly or?: string;
 }
 
@@ -356,7 +356,7 @@ const SINKS: Stages = {
 
 const STAGES: Stages = { ...SOURCES, ...OPERATORS, ...SINKS };
 
-/** Exports that are not stages: classes, plain calls and tables. */
+/** Exports that are not stages: plain calls and tables. */
 const OTHERS = new Set([
   ...['account', 'applyCompliance', 'openTombstones', 'parseComplianceEvent', 'parseExact'],
   ...['parseInStreamMessage', 'pipeline', 'preview', 'rules.operators', 'safeName'],
@@ -390,7 +390,8 @@ const OTHERS = new Set([
 type Call = (...args: readonly unknown[]) => unknown;
 
 /**
- * Returns the exports of both entry points except classes. Members of namespaces have their prefix.
+ * Returns the exports of both entry points, except for classes. The names of members of namespaces
+ * have a prefix.
  */
 function exportsOf(module: object, prefix = ''): [name: string, value: unknown][] {
   return Object.entries(module).flatMap(([name, value]: [string, unknown]) => {
@@ -409,11 +410,11 @@ function flowOf(...items: readonly unknown[]): millrace.Flow<unknown> {
   });
 }
 
-/** Raw JavaScript messages, and strings that no person would write. */
+/** Matches raw messages of JavaScript, and strings that no person would write. */
 const UNREADABLE =
   /is not (a function|iterable|defined)|Cannot (use '|read prop)|Invalid array|\ba object|\ba (\.|,|undefined|null)|\[object|argument must be of type/;
 
-/** Returns the result of a run over two copies of the item, or its error. */
+/** Runs a stage with two copies of the item. Returns the result or the error. */
 async function outcomeOf(name: string, item: unknown): Promise<unknown> {
   const stage = callNamed(name)(...(STAGES[name]?.right?.() ?? []));
   const source = flowOf(item, item);
@@ -477,7 +478,7 @@ describe('rules given as strings', () => {
 });
 
 describe('plain calls', () => {
-  /** Without arguments, these use the environment or all columns. */
+  /** If these are called without arguments, they use the environment or all columns. */
   const needNone = new Set(['account', 'tables.toCsv', 'tables.toRow']);
   const plain = [...OTHERS].filter(
     name => typeof EXPORTS.get(name) === 'function' && !needNone.has(name),
@@ -566,7 +567,7 @@ describe('the table of stages', () => {
 
   it.each(readings)('%s reads %s', async (name, item) => {
     const outcome = await outcomeOf(name, ITEMS[item]);
-    // An item may be refused for its content, and no service is running, so some calls fail.
+    // An item may be refused because of its content, and no service is running, so some calls fail.
     if (outcome instanceof Error) {
       expect(outcome).toBeInstanceOf(millrace.MillraceError);
       expect(outcome.message).not.toMatch(UNREADABLE);

@@ -35,8 +35,8 @@ beforeEach(async () => {
 afterEach(() => service.stop());
 
 /**
- * Records the messages of these channels until the test ends. `shown` is a copy of each message as
- * it was published.
+ * Records the messages of these channels until the test ends. `shown` is a copy of a message, made
+ * when the message was published.
  */
 function messagesOf(...names: readonly string[]) {
   const messages: { readonly name: string; readonly message: object; readonly shown: object }[] =

@@ -111,8 +111,8 @@ describe('commands', () => {
     const ignored: string[] = [];
     for (const { name, command } of commands)
       for (const [out, flag, other] of pairsOfFlags(command)) {
-        // `--dry-run` checks the flags of the sink but writes nothing, so they don't change the
-        // outcome.
+        // `--dry-run` checks the flags of the sink but writes nothing, so these flags do not change
+        // the outcome.
         if (other.name === 'dry-run' && SINK_FLAGS.includes(flag)) continue;
         const [args = []] = CALLS[name] ?? [];
         const both = { ...out, [flag.name]: textFor(flag), [other.name]: textFor(other) };
@@ -214,7 +214,7 @@ async function scriptOf(
   return command.build({ positionals, options: flags => optionsOf(flags, values), isTerminal });
 }
 
-/** Commands with `--out`, each with its arguments. */
+/** The commands that have `--out`, each with its arguments. */
 const OF_OUT = [
   ['search', ['tea']],
   ['counts', ['tea']],
@@ -224,7 +224,9 @@ const OF_OUT = [
   ['usage', []],
 ] as const;
 
-/** A valid call of each command that has flags. `--out` is set if the command has it. */
+/**
+ * A valid call of each command that has flags. It includes `--out` if the command has this flag.
+ */
 const CALLS: Readonly<
   Record<string, readonly [readonly string[], Readonly<Record<string, string>>?]>
 > = {
@@ -238,7 +240,7 @@ const CALLS: Readonly<
   'job download': [['abc'], { out: 'x' }],
 };
 
-/** The examples of these commands refer to tombstones that do not exist. */
+/** Commands whose examples refer to tombstones that do not exist. */
 const NEEDS_FILES = ['apply'];
 
 const textFor = ({ isSwitch, described }: Flag) =>
@@ -252,7 +254,8 @@ async function refusalOf(script: Promise<Script>): Promise<string> {
 }
 
 /**
- * Returns the script of a command as a string, including the option values, or the error message.
+ * Returns the script of a command as a string that includes the option values. If the command is
+ * refused, returns the error message.
  */
 async function outcomeOf(
   ...args: Parameters<typeof scriptOf>
@@ -264,8 +267,8 @@ async function outcomeOf(
 }
 
 /**
- * Yields each pair of flags of a command, once for each kind of `--out` unless `--out` is in the
- * pair.
+ * Yields each pair of flags of a command. A pair without `--out` is yielded once for each kind of
+ * `--out`.
  */
 function* pairsOfFlags(
   command: Command,

@@ -48,7 +48,7 @@ function millrace(...args: string[]) {
   return scripts.run({ script: COMMAND, args, env, cwd: folder });
 }
 
-/** Starts a command in a separate process. The test can kill it. */
+/** Starts a command in a separate process, which the test can kill. */
 function start(...args: string[]) {
   return spawn(process.execPath, [COMMAND, ...args], { env, cwd: folder });
 }
@@ -214,7 +214,7 @@ describe('millrace', () => {
     const ids = idsOf((await millrace('search', 'coffee', ...window)).stdout);
     expect(total).toBe(ids.length);
     const written = await millrace('counts', 'coffee', ...window, '--out', 'counts.csv', '--json');
-    // The rows of counts are buckets, so the summary says "rows" and not "posts".
+    // A row of counts is a bucket, so the summary says "rows" and not "posts".
     expect(written.stdout).toMatch(/"rows":\d+,"bytes":\d+,"files":\[{"rows":\d+/);
     expect(written.stdout).not.toContain('"posts"');
     expect(await readFile(path.join(folder, 'counts.csv'), 'utf8')).toMatch(/^time_period,start/);
@@ -386,7 +386,7 @@ describe('millrace', () => {
     const { code, stderr } = await millrace('replay', '--from', '2020-01-01', '--to', '2020-01-02');
     expect([code, stderr]).toEqual([3, expect.stringContaining('(expired)\n')]);
     expect(stderr).not.toContain('onGap');
-    // Expired posts cannot be fetched by another run. Only a job may still have them.
+    // Another run cannot fetch posts that have expired. Only a job may still have them.
     expect(stderr).not.toMatch(/To (start again|continue)/);
     expect(stderr).toContain('millrace job run');
   });
@@ -515,7 +515,7 @@ describe('millrace', () => {
         /^publisher +product +period +fromDate +.*\ntwitter /,
       );
       expect(await onTerminal('usage --quiet --json')).toMatch(/^\{"publisher":"twitter",/);
-      // The chart must clear the line of progress first.
+      // The line of progress must be cleared before the chart is printed.
       const chart = await onTerminal(`counts coffee ${window.join(' ')}`);
       expect(chart).toMatch(/\x1b\[1G\x1b\[0K +\d+\.?\d* [┤┼]/);
     },

@@ -191,8 +191,8 @@ describe('applyCompliance', () => {
   });
 
   /**
-   * Applies tombstones to 40 files and returns their contents. Each file has one post to remove and
-   * one to keep, and the second file is damaged.
+   * Applies tombstones to 40 files and returns the contents of the files. Each file has one post to
+   * remove and one post to keep. The second file is damaged.
    */
   const appliedToDamaged = async () => {
     const names = Array.from({ length: 40 }, (_, index) => `many/${100 + index}.jsonl`);

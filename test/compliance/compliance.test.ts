@@ -28,7 +28,7 @@ interface Happened {
   readonly at: number;
 }
 
-/** A compliance stream, and its replay, with the events that a test adds. */
+/** A server with a compliance stream and its replay. A test adds the events. */
 class ComplianceServer {
   readonly happened: Happened[] = [];
   readonly open: {
@@ -55,8 +55,8 @@ class ComplianceServer {
   }
 
   /**
-   * Sends heartbeats until the test ends, 10 s apart on the test's clock. A connection is known to
-   * be complete up to its last heartbeat but one.
+   * Sends heartbeats until the test ends. On the test's clock, they are 10 s apart. A client knows
+   * that a connection is complete up to its second-to-last heartbeat.
    */
   keepAlive(timing: Timing): void {
     const timer = setInterval(() => {
@@ -77,7 +77,10 @@ class ComplianceServer {
     gzip.flush(constants.Z_SYNC_FLUSH);
   }
 
-  /** Cuts all connections and waits until they are closed. Clients may have reconnected by then. */
+  /**
+   * Cuts all connections, and waits until they are closed. When this resolves, clients may already
+   * have reconnected.
+   */
   async cut(): Promise<void> {
     const all = [...this.open];
     const closed = all.map(({ response }) => once(response, 'close'));
@@ -124,7 +127,7 @@ function acme(options: Partial<AccountOptions> = {}): Account {
   );
 }
 
-/** Starts a run that a test can stop after the events it expects. */
+/** Starts a run. The test can stop it after the events that it expects. */
 function reading(options: ComplianceOptions = {}, of = acme()) {
   const ids: string[] = [];
   let cursor: Cursor | undefined;
@@ -211,7 +214,7 @@ describe('compliance', () => {
       gzip.write(textOf(event).slice(part * 2, part * 2 + 2));
       gzip.flush(constants.Z_SYNC_FLUSH);
       await timing.sleep(MINUTE);
-      // The delay makes each part arrive on its own.
+      // With this delay, each part arrives separately.
       await new Promise(resolve => setTimeout(resolve, 10));
     }
     await service.cut();
@@ -254,9 +257,9 @@ describe('compliance', () => {
     const began = timing.now();
     const second = reading({ ...options, resume: first.cursor() });
     await second.done;
-    // Events may be repeated because each partition has its own gap.
+    // Events may be repeated, because each partition has a separate gap.
     expect(new Set(second.ids)).toEqual(new Set(['1', '2']));
-    // On a busy machine a heartbeat can be late on the test's clock. The run then cuts that
+    // On a busy machine, a heartbeat can be late on the test's clock. The run then cuts the
     // connection, which adds a gap after `began`.
     const { gaps } = JSON.parse(JSON.stringify(second.cursor())) as {
       readonly gaps: readonly { readonly fromDate: string }[];
@@ -288,8 +291,8 @@ describe('compliance', () => {
     const flow = compliance(acme(), { folder, until: 'caught up', fromDate });
     for await (const _ of flow.batches({ progress }));
     expect(waits.map(({ reason }) => reason)).toContain('too recent');
-    // The replay waits in several steps. The first step must already report when the last minute
-    // becomes available, and the last step ends then.
+    // The replay waits in several steps. The first step must already report the time at which the
+    // last minute becomes available. The last step ends at this time.
     expect(Number(waits.at(-1)?.until)).toBeGreaterThan(began + 30 * MINUTE);
     expect(lefts[0]).toBeGreaterThan(25 * MINUTE);
     expect(progress.counts()).toMatchObject({ received: 1, wait: undefined });
@@ -367,7 +370,7 @@ describe('compliance', () => {
     service.happen(0, sent);
     await first.has('0');
     ahead = HOUR / 2;
-    // Each event arrives on its own, long after it happened.
+    // Each event arrives separately, long after its time.
     for (let id = 1; id <= 10; id++) {
       service.happen(id, sent + id);
       await first.has(String(id));

@@ -90,7 +90,7 @@ describe.each([
     ]);
     expect(first).toBe(post(ID, '1').replace(PLACE, 'null'));
     expect(second).toBe(post(OTHER, '1'));
-    // Only the original's location is removed, because the retweet is by another user.
+    // Only the location of the retweeted post is removed, because the retweet is by another user.
     expect(third).toBe(retweet('99', '2', post(ID, '1').replace(PLACE, 'null')));
   });
 

@@ -18,8 +18,8 @@ beforeEach(async () => {
 afterEach(() => tombstones.close());
 
 /**
- * Delivers two events per run, the first with a cursor. Each run adds its start position to
- * `opens`.
+ * Creates a source that delivers two events per run. The first event has a cursor. Each run adds
+ * its start position to `opens`.
  */
 function source(opens: unknown[]): Flow<ComplianceEvent> {
   return new Flow(async function* ({ resume }) {

@@ -14,8 +14,8 @@ import { LOGIN } from '../login.js';
 
 const START = 1_700_000_000_000;
 /**
- * While nothing happens, the service sends a heartbeat this often. Each takes `HEARTBEAT_SENDS_MS`
- * to transfer.
+ * If nothing happens, the service sends a heartbeat at this interval. The transfer of each
+ * heartbeat takes `HEARTBEAT_SENDS_MS`.
  */
 const HEARTBEAT_MS = 10_000;
 const HEARTBEAT_SENDS_MS = 5;
@@ -30,13 +30,13 @@ interface Message {
 const step = fc.record({
   /** The time before the event happens. */
   pauseMs: fc.nat(100_000),
-  /** The transfer time. If it exceeds `pauseMs`, the stream falls behind. */
+  /** The time that the transfer takes. If it exceeds `pauseMs`, the stream falls behind. */
   sendMs: fc.nat(60_000),
   /** The time that the consumer takes for the event. */
   busyMs: fc.nat(30_000),
 });
 
-/** Returns the messages that the service sends: the events, with heartbeats in the pauses. */
+/** Returns the messages that the service sends: the events, and heartbeats during the pauses. */
 function messagesOf(
   steps: readonly { readonly pauseMs: number; readonly sendMs: number; readonly busyMs: number }[],
 ): Message[] {
@@ -53,7 +53,10 @@ function messagesOf(
   });
 }
 
-/** Throws if the delivered time is later than an event that was not delivered yet. */
+/**
+ * Throws if the time up to which everything counts as delivered is later than an event that was not
+ * delivered yet.
+ */
 function mustNotBeAhead(
   messages: readonly Message[],
   { stallAt = 0, stallMs = 0 }: { readonly stallAt?: number; readonly stallMs?: number } = {},
@@ -179,8 +182,8 @@ describe('a compliance connection', () => {
   );
 
   /**
-   * Connects to a server that sends the first event at once and the others, one by one, after
-   * `allowed`.
+   * Connects to a server that sends the first event immediately. It sends the others one by one
+   * after `allowed` has resolved.
    */
   async function connected(events: ConnectionListener['events'], allowed: Promise<void>) {
     const server = await new ScriptedServer().start();
@@ -222,7 +225,7 @@ describe('a compliance connection', () => {
       await room;
     }, first);
     await allSent;
-    // Enough turns of the event loop for everything sent to arrive.
+    // These are enough turns of the event loop for everything to arrive that was sent.
     for (let turn = 0; turn < 1_000 && calls === 1; turn++) await setImmediate();
     expect([calls, received]).toEqual([1, 1]);
     makeRoom();

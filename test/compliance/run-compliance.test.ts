@@ -44,7 +44,10 @@ describe('the gaps of a compliance stream', () => {
       fc.property(fc.array(step, { maxLength: 40 }), steps => {
         let ledger = new ConnectionGaps(3);
         let now = START;
-        /** The time since which each connection is open, or `undefined` if it is closed. */
+        /**
+         * For each connection, the time since which it has been open, or `undefined` if it is
+         * closed.
+         */
         const stands: (number | undefined)[] = [undefined, undefined, undefined];
         const ever = [false, false, false];
         const missed: number[] = [];

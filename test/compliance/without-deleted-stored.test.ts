@@ -25,8 +25,8 @@ import { edit, ofPost, ofUser, scrubGeo } from './event.js';
 // Threads run the compiled script, so build before you run this file.
 
 /**
- * `items` puts a user function before `withoutDeleted`, which then gets items instead of stored
- * bytes.
+ * How `withoutDeleted` runs. With `items`, a user function comes before it, so that it gets items
+ * instead of stored bytes. Otherwise, it runs on the main thread (`here`) or in threads.
  */
 type Way = 'items' | 'here' | 'threads';
 
@@ -75,7 +75,10 @@ interface PostParts {
   readonly text: string;
   readonly geo: string;
   readonly versions: readonly string[];
-  /** The countries in which the post is withheld. `authorWithheld` has those of its author. */
+  /**
+   * The countries in which the post is withheld. `authorWithheld` contains the countries in which
+   * its author is withheld.
+   */
   readonly withheld: unknown;
   readonly authorWithheld: unknown;
   readonly shared: PostParts | undefined;
@@ -99,8 +102,8 @@ const { posts } = fc.letrec<{ posts: PostParts }>(tie => ({
     authorWithheld: withheld,
     shared: fc.option(tie('posts'), { nil: undefined, depthSize: 'small', freq: 4 }),
     quoted: fc.option(tie('posts'), { nil: undefined, depthSize: 'small', freq: 3 }),
-    // If false, a post nested in another one has no author. Such a post can be recognised as
-    // hidden, but never as visible.
+    // If this is false, a post that is nested in another one has no author. The stage can recognise
+    // such a post as hidden, but never as visible.
     isWhole: fc.integer({ max: 60, min: 0 }).map(n => n > 0),
   }),
 }));

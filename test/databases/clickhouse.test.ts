@@ -14,14 +14,14 @@ import { isNightly } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 /**
- * The kinds of failures of a call: the request or the response is lost, or the script is killed
+ * The ways in which a call can fail: the request or the response is lost, or the script is killed
  * before or after the call.
  */
 type Mishap = 'request lost' | 'answer lost' | 'killed before' | 'killed after';
 
 /**
- * The parts of the ClickHouse HTTP interface that the recipe uses: two tables and deduplication
- * tokens.
+ * A stand-in for the parts of the ClickHouse HTTP interface that the recipe uses: two tables and
+ * deduplication tokens.
  */
 class ClickHouseStandIn {
   readonly posts: { readonly id: string }[] = [];
@@ -82,8 +82,8 @@ class ClickHouseStandIn {
 
 describe('posts written to a ClickHouse stand-in', () => {
   const MISHAPS: Mishap[] = ['request lost', 'answer lost', 'killed before', 'killed after'];
-  // The script's calls: create two tables, `load`, `save`, then for each range `load`, `save`,
-  // `write`, `save`.
+  // The calls of the script: create two tables, `load` and `save`, and then for each range `load`,
+  // `save`, `write` and `save`.
   const cells = Array.from({ length: 12 }, (_, index) => index + 3).flatMap(call =>
     MISHAPS.map(mishap => [mishap, call] as const),
   );

@@ -86,7 +86,7 @@ describe.skipIf(!hasPostgres)('posts written to PostgreSQL', () => {
     const folder = await temporaryFolder();
     const text = (id: number) => `"${id}", or\n☃ ${'x'.repeat(id % 50)}`;
     for (let file = 0; file < FILES; file++) {
-      // Each file repeats a post of the file before it.
+      // The first post of each file is the last post of the file before it.
       const ids = Array.from({ length: 201 }, (_, at) => file * 200 + at);
       const lines = ids.map(
         id =>

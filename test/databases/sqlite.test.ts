@@ -45,7 +45,7 @@ describe('posts written to SQLite', () => {
       search(account(addresses), { ...query, maxResults: 100, fromDate, toDate }),
       collect(),
     );
-    // The limit counts all posts that the search delivers, including duplicates.
+    // The limit counts all posts that the search delivers, so duplicates count too.
     const expected = [...new Map(found.map(({ id, text }) => [id, text]))];
     expect(expected.length).toBeLessThan(found.length);
 

@@ -36,8 +36,8 @@ const EXAMPLES = {
 type Database = keyof typeof EXAMPLES;
 
 /**
- * Kills happen up to this time. It is about twice as long as a run without a fault, so some kills come
- * too late.
+ * Kills happen up to this time. It is about twice as long as a run without a fault, so some kills
+ * come too late.
  */
 const RUN_MS = 900;
 /** Before this time, no script has written anything. */
@@ -233,8 +233,8 @@ class Shared {
   }
 
   /**
-   * Checks that the number of stored rows is the number in the checkpoint, and that each row is stored
-   * once.
+   * Checks that the number of stored rows is the number in the checkpoint, and that each row is
+   * stored once.
    */
   mustBeCommitted({ ids, saved }: Contents): number {
     const rows = saved === undefined ? 0 : Number(JSON.parse(saved).rows);
@@ -266,9 +266,9 @@ async function contentsOf(
 }
 
 /**
- * Reads the rows. They must be the posts in the files. Only the bytes of the files that the checkpoint
- * covers are compared, because files have further bytes if a commit has synced them but lost its
- * transaction.
+ * Reads the rows. They must be the posts in the files. Only the bytes of the files that the
+ * checkpoint covers are compared, because files have further bytes if a commit has synced them but
+ * lost its transaction.
  */
 async function readFilesAndSqlite(folder: string): Promise<Contents> {
   const contents = readSqlite(path.join(folder, 'posts.sqlite'));

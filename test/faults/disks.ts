@@ -66,8 +66,8 @@ export const disks: Part = {
 function lmdbCell(what: string, fault: DiskFault): Cell {
   const name = `${what}/${fault}`;
   if (MISSING !== undefined) return { name, expects: 'none', why: MISSING };
-  // Each call needs a separate process, so there are only two trials. In one of them, the same process
-  // retries the call, in the other one, the next process continues.
+  // Each call needs a separate process, so there are only two trials. In one of them, the same
+  // process retries the call, in the other one, the next process continues.
   const seeds = fault === 'power' ? undefined : 2;
   return { name, expects: 'holds', why: FAULTS[fault], seeds };
 }

@@ -96,8 +96,8 @@ function sinceFailure(runs: readonly SuiteRun[]): readonly SuiteRun[] {
 }
 
 /**
- * Returns how many runs, including this one, were in progress at the same time as it. Concurrent runs
- * take longer.
+ * Returns how many runs, including this one, were in progress at the same time as it. Concurrent
+ * runs take longer.
  */
 function together(run: SuiteRun, runs: readonly SuiteRun[]): number {
   return runs.filter(other => began(run) < ended(other) && began(other) < ended(run)).length;

@@ -43,7 +43,10 @@ const SERVER_CELLS = [...READER_CELLS, ...PUBLISHER_CELLS].map(
   (cell): StreamCell =>
     hasNatsServer ? cell : { name: cell.name, expects: 'none', why: cell.why ?? INSTALL },
 );
-/** If a fault takes no effect, its trial is repeated at another place, up to this number of attempts. */
+/**
+ * If a fault takes no effect, its trial is repeated at another place, up to this number of
+ * attempts.
+ */
 const DRAWS = 5;
 
 export const jetstream: Part = {

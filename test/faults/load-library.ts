@@ -61,8 +61,8 @@ interface Modules {
 }
 
 /**
- * Loads a module from the library of the run. This is the compiled library, another library, or `src/`
- * in vitest, which compiles it.
+ * Loads a module from the library of the run. This is the compiled library, another library, or
+ * `src/` in vitest, which compiles it.
  */
 export function loadModule<N extends keyof Modules>(library: URL, name: N): Promise<Modules[N]> {
   const extension = library.pathname.endsWith('/src/') ? 'ts' : 'js';

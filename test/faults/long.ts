@@ -33,15 +33,15 @@ const DELETE = {
 interface Kind {
   readonly why: string;
   /**
-   * The number of items in each run. If something grows, the short first run usually shows it within
-   * a minute, while the last run takes long.
+   * The number of items in each run. If something grows, the short first run usually shows it
+   * within a minute, while the last run takes long.
    */
   readonly sizes: readonly number[];
   /** The memory that each item may add. @default 0 */
   readonly itemBytes?: number;
   /**
-   * The memory beyond the memory before the run that does not depend on the number of items, such as
-   * the memory of a step. @default 64 MiB
+   * The memory beyond the memory before the run that does not depend on the number of items, such
+   * as the memory of a step. @default 64 MiB
    */
   readonly workBytes?: number;
   /** Whether memory must stay constant in the second half of the run. @default false */

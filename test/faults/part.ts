@@ -65,8 +65,8 @@ export interface Part {
 export interface Setting {
   /**
    * The URL of the folder of the compiled library, or of another library, ending in a slash. A part
-   * must load it with `loadLibrary(setting)` and never with a static import, so that `--library` has
-   * an effect.
+   * must load it with `loadLibrary(setting)` and never with a static import, so that `--library`
+   * has an effect.
    */
   readonly library: URL;
   /** A temporary folder, which is removed at the end. */
@@ -80,10 +80,10 @@ export interface OpenPart {
 }
 
 /**
- * The counts of a trial. The counts of all trials are summed by name. `hits` is the number of faults
- * that took effect; a cell without any hit fails. `committed` is the number of items that a killed run
- * had committed; if it is 0 in several trials, the cell fails, because its trials do not show that a
- * run resumes.
+ * The counts of a trial. The counts of all trials are summed by name. `hits` is the number of
+ * faults that took effect; a cell without any hit fails. `committed` is the number of items that a
+ * killed run had committed; if it is 0 in several trials, the cell fails, because its trials do not
+ * show that a run resumes.
  */
 export type Counts = Readonly<Record<string, number>>;
 
@@ -102,7 +102,9 @@ export interface Trial {
   readonly folder: string;
   /** Aborts when the trial takes too long. */
   readonly signal: AbortSignal;
-  /** Stores curves of the run with the result of the cell. The curves of a later trial replace them. */
+  /**
+   * Stores curves of the run with the result of the cell. The curves of a later trial replace them.
+   */
   keep(curves: Curves): void;
 }
 
@@ -135,7 +137,9 @@ export interface RecordedCell extends CellResult {
   readonly commit?: string | undefined;
 }
 
-/** Returns the name of a pipeline's cell, such as `search/kill-9-at-random`, as `--cell` takes it. */
+/**
+ * Returns the name of a pipeline's cell, such as `search/kill-9-at-random`, as `--cell` takes it.
+ */
 export function cellName(row: string, fault: string): string {
   return `${row}/${fault}`.replaceAll(/,? -?/g, '-');
 }

@@ -10,8 +10,8 @@ export type Recorded = Readonly<Record<string, Readonly<Record<string, RecordedC
 export const MACHINE = `Node ${process.version}, ${os.cpus().length} x ${os.cpus()[0]?.model.trim() ?? 'unknown'}, ${(os.totalmem() / 2 ** 30).toFixed(0)} GiB`;
 
 /**
- * The number of lines that are kept from the end of a message. The output of a process ends with its
- * fatal error.
+ * The number of lines that are kept from the end of a message. The output of a process ends with
+ * its fatal error.
  */
 const LAST_LINES = 12;
 const MAX_LINE = 400;
@@ -46,7 +46,9 @@ export function replaces(
   return trials >= before.trials || failures.length > 0;
 }
 
-/** Replaces the last results of cells with new results. Removes cells that the part no longer has. */
+/**
+ * Replaces the last results of cells with new results. Removes cells that the part no longer has.
+ */
 export function record(
   file: string,
   part: { readonly name: string; readonly cells: readonly { readonly name: string }[] },

@@ -22,8 +22,8 @@ export function resultsPage(
 ): string {
   const known = parts.flatMap(part => {
     const tried = [...resultsOf(part, recorded).values()].map(cell =>
-      // If a part records results itself, such as runs of the suite, each trial has a separate commit,
-      // so no age is shown.
+      // If a part records results itself, such as runs of the suite, each trial has a separate
+      // commit, so no age is shown.
       part.results === undefined && cell.expects !== 'none'
         ? { ...cell, stale: staleness(ageOf(part.name, cell)) }
         : cell,
@@ -51,8 +51,8 @@ export function resultsPage(
 }
 
 /**
- * Returns all current cells in the order of the part. Cells with nothing to try are included even if
- * they have no recorded result.
+ * Returns all current cells in the order of the part. Cells with nothing to try are included even
+ * if they have no recorded result.
  */
 function allCells(part: Part, tried: readonly RecordedCell[]): readonly CellResult[] {
   const byName = new Map(tried.map(result => [result.cell, result]));

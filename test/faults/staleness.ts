@@ -11,8 +11,8 @@ const COMMON = [
 ];
 
 /**
- * The folders below `src` that the cells of a pipeline or of kept files use, in addition to the common
- * ones.
+ * The folders below `src` that the cells of a pipeline or of kept files use, in addition to the
+ * common ones.
  */
 const USED: Readonly<Record<string, readonly string[]>> = {
   search: ['search'],
@@ -66,8 +66,8 @@ export function touchedBy(part: string, cell: string): readonly string[] {
 const inSource = (name: string) => `src/${name}`;
 
 /**
- * Returns a function that returns the age of a result: the number of commits to the files of its cell.
- * The function calls git once per commit and set of files.
+ * Returns a function that returns the age of a result: the number of commits to the files of its
+ * cell. The function calls git once per commit and set of files.
  */
 export function ages(): (part: string, cell: RecordedCell) => number | undefined {
   const known = new Map<string, number | undefined>();
@@ -80,8 +80,8 @@ export function ages(): (part: string, cell: RecordedCell) => number | undefined
 }
 
 /**
- * Returns the number of commits since a commit. Returns undefined if the commit is unknown or not in
- * the history.
+ * Returns the number of commits since a commit. Returns undefined if the commit is unknown or not
+ * in the history.
  */
 export function commitsSince(
   commit: string | undefined,
@@ -100,7 +100,9 @@ export function commitsSince(
   }
 }
 
-/** Returns what a table says about a stale result. Returns undefined for a result that is not stale. */
+/**
+ * Returns what a table says about a stale result. Returns undefined for a result that is not stale.
+ */
 export function staleness(age: number | undefined): string | undefined {
   if (age === undefined) return 'of an unknown commit';
   return age < STALE_COMMITS ? undefined : `${age} commits ago`;
@@ -110,8 +112,8 @@ export function staleness(age: number | undefined): string | undefined {
 const WRITTEN = ['results.json', 'RESULTS.md', 'suite-runs.jsonl'];
 
 /**
- * Returns the current commit, followed by `+` if files differ from it. Returns undefined outside of a
- * clone.
+ * Returns the current commit, followed by `+` if files differ from it. Returns undefined outside of
+ * a clone.
  */
 export function currentCommit(): string | undefined {
   const git = (...args: readonly string[]) =>

@@ -5,14 +5,14 @@ import type { CellResult } from './part.js';
 
 const RUN = path.join(import.meta.dirname, 'run.js');
 /**
- * This limit ends a process that is blocked. A trial that hangs fails before that. Even a busy machine
- * must not reach the limit.
+ * This limit ends a process that is blocked. A trial that hangs fails before that. Even a busy
+ * machine must not reach the limit.
  */
 const LIMIT_MS = 900_000;
 
 /**
- * Tries one cell of a part with another compiled library. Uses a separate process, because the library
- * may hang, loop or end the process. Nothing is recorded.
+ * Tries one cell of a part with another compiled library. Uses a separate process, because the
+ * library may hang, loop or end the process. Nothing is recorded.
  */
 export async function tryInChild(
   part: string,

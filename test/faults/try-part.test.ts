@@ -15,7 +15,7 @@ import { resultsPage } from './report.js';
 import { commitsSince, currentCommit, staleness, touchedBy } from './staleness.js';
 import { tryPart } from './try-part.js';
 
-/** The parts of this file do not load the library. */
+/** The URL of the library. The parts in this file do not load it. */
 const LIBRARY = new URL('../../src/', import.meta.url);
 
 function partOf(attempt: (trial: Trial) => Promise<Counts>, cell: Partial<Cell> = {}): Part {
@@ -77,7 +77,8 @@ describe('a cell', () => {
       'it hangs',
     ],
   ])('fails with the seed of the trial that %s', async (_, attempt, message) => {
-    // Removes vitest's listeners, because vitest fails a run with an unhandled rejection.
+    // Removes vitest's listeners. Otherwise, vitest would report the unhandled rejection as a
+    // failure.
     const listeners = process.listeners('unhandledRejection');
     process.removeAllListeners('unhandledRejection');
     try {
@@ -189,7 +190,7 @@ describe('results', () => {
     const { older, ...rest } = recorded.part ?? {};
     expect(rest['only/cell']?.commit).toBe(commit);
     expect(resultsPage([both], recorded)).toContain(`Commits: \`${commit}\` (2 of 2 cells).`);
-    // A result that was recorded before commits were.
+    // A result that was recorded when results did not contain commits yet.
     const before = { ...older, commit: undefined } as RecordedCell;
     const page = resultsPage([both], { part: { ...rest, older: before } });
     expect(page).toContain(`Commits: \`${commit}\` (1 of 2 cells), unknown (1 of 2 cells).`);
@@ -233,7 +234,7 @@ describe('results', () => {
     const page = resultsPage([{ ...part, cells: [none, ...part.cells] }], recorded);
     expect(page).toMatch(/\| absent \| none: has no clock \|.*\n\| only\/cell \|/);
     expect(page).toContain('| `part` | 1 | 1 | 0 |');
-    // The last recorded result has another reason.
+    // The last recorded result has a different reason than the cell has now.
     const older = { ...recorded.part?.['only/cell'], cell: 'absent', expects: 'none', why: 'no' };
     const again = resultsPage([{ ...part, cells: [none] }], {
       part: { absent: older as RecordedCell },

@@ -13,7 +13,10 @@ export interface TryOptions {
   readonly seeds?: number | undefined;
   /** The first seed. @default 1 */
   readonly firstSeed?: number | undefined;
-  /** Returns an earlier result of a cell. The run continues from it, and does not try its seeds again. */
+  /**
+   * Returns an earlier result of a cell. The run continues from it, and does not try its seeds
+   * again.
+   */
   readonly doneOf?: ((cell: Cell) => CellResult | undefined) | undefined;
   /** No further trial starts after this time, which is by `performance.now()`. */
   readonly endAt?: number | undefined;
@@ -23,15 +26,15 @@ export interface TryOptions {
 }
 
 /**
- * This limit only detects hangs. Even on a busy machine, a trial that normally takes one second must
- * pass.
+ * This limit only detects hangs. Even on a busy machine, a trial that normally takes one second
+ * must pass.
  */
 const LIMIT_MS = 600_000;
 /** A cell stops after this many failures, because a broken cell fails with every seed. */
 const MAX_FAILURES = 5;
 /**
- * If fewer trials than this were made, a cell without a commit does not fail, because in a few trials,
- * all runs may be killed before their first commit.
+ * If fewer trials than this were made, a cell without a commit does not fail, because in a few
+ * trials, all runs may be killed before their first commit.
  */
 const MIN_TRIALS_WITH_COMMIT = 5;
 

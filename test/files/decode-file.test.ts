@@ -26,7 +26,7 @@ interface Seen {
   readonly raw: string;
 }
 
-/** Returns what the stages read from a file, or their error. */
+/** Returns the items that the stages read from a file, or their error. */
 async function read(
   file: Buffer,
   plain: 'refuse' | 'pass',
@@ -50,7 +50,10 @@ function fieldsOf(post: Activity): Seen {
   return { id: post.id, tags: [...post.tags], day, raw: post.raw.toString('latin1') };
 }
 
-/** Returns what the engine decodes from the same file, or `undefined` if it refuses the file. */
+/**
+ * Returns the items that the engine decodes from the same file, or `undefined` if it refuses the
+ * file.
+ */
 async function decode(
   file: Buffer,
   plain: 'refuse' | 'pass',
@@ -108,7 +111,7 @@ const rules = fc
   .map(all => `[${all.map(([t, i]) => `{"tag":${t},"id":${i},"id_str":"${i}"}`).join(',')}]`);
 const TIME = '"created_at":"Wed Oct 10 20:19:24 +0000 2018"';
 
-/** Posts as the service prints them, some with spaces between members. */
+/** Generates posts as the service prints them. Some have spaces between members. */
 const post = fc
   .tuple(id, rules, fc.string({ unit: 'grapheme' }), fc.constantFrom('', '', ' '))
   .map(
@@ -116,7 +119,7 @@ const post = fc
       `{${TIME},${s}"id":${s}${BigInt(i)},${s}"id_str":${s}"${i}",${s}"text":${JSON.stringify(text)}${s},${s}"matching_rules"${s}:${s}${r}${s}}`,
   );
 
-/** Unusual lines, valid and invalid. */
+/** Generates unusual lines, valid and invalid ones. */
 const oddLine = fc.oneof(
   fc
     .tuple(id, rules)
@@ -151,7 +154,9 @@ const oddLine = fc.oneof(
     '\u001f\u008b',
   ),
 );
-/** The separators include an empty string and a space, so records can share a line. */
+/**
+ * What follows each record. It may be an empty string or a space, so that records can share a line.
+ */
 const ends = fc.constantFrom('\n', '\n', '\r\n', '\n\n', ' \n', '', ' ');
 
 const text = fc
@@ -164,7 +169,7 @@ const text = fc
 
 const zstd = (content: Buffer) => Buffer.from(compressBlockSync(content, { kind: 'zstd' }));
 
-/** Ways to store and to damage a file. */
+/** Generates files that are stored in different ways. Some are damaged. */
 const stored = fc
   .tuple(text, fc.nat(nodeZstd ? 14 : 12), fc.nat(), fc.nat(2_000))
   .map(([content, way, at, cut]) => {

@@ -36,7 +36,7 @@ beforeAll(async () => {
 
 const at = (name: string) => path.join(folder, name);
 
-/** Creates posts of the given sizes, spread over several files. */
+/** Creates posts of these sizes, spread over several files. */
 function postsOf(sizes: readonly number[]): Buffer[] {
   return sizes.map((size, index) =>
     Buffer.from(
@@ -212,8 +212,8 @@ describe('a replacement of a post in a decoded file', () => {
     const block = Buffer.alloc(1 << 20, 'x');
     await file.replace(new Map([[0, { raw: block.subarray(100, 110) }]]));
     expect(sent.map(record => Buffer.from(record).toString())).toEqual(['x'.repeat(10)]);
-    // Sending a view to a thread copies its whole buffer, so each record must first be copied into
-    // a buffer of its own size.
+    // If a view is sent to a thread, its whole buffer is copied. Therefore, each record must first
+    // be copied into a buffer of its own size.
     expect(sent.map(({ buffer }) => buffer.byteLength)).toEqual([10]);
   });
 

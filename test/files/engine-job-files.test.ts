@@ -34,7 +34,7 @@ import { withSmallFiles } from './with-small-files.js';
 
 const INFO = '{"info":{"message":"Replay Request Completed with Errors","activity_count":3,';
 
-/** Replies that replace a file. */
+/** Functions that create a reply to replace the response for a file. */
 const FAULTS: Record<string, (file: ServedFile) => Reply> = {
   cut: ({ gzip }) => whole(gzip.subarray(0, gzip.length / 2)),
   reset: () => response => void response.socket?.resetAndDestroy(),
@@ -65,7 +65,7 @@ const FAULTS: Record<string, (file: ServedFile) => Reply> = {
 interface Fault {
   readonly file: number;
   readonly name: string;
-  /** The numbers of the requests that get the fault. */
+  /** The number of requests for the file that get the fault. */
   readonly times: number;
 }
 
@@ -79,7 +79,8 @@ interface RunOptions {
 async function run(served: JobServer, out: string, { workers, concurrency, signal }: RunOptions) {
   await mkdir(out, { recursive: true });
   const verdicts: JobVerdict[] = [];
-  // The checksum of a checkpoint depends on the file names, so both are removed.
+  // The checksum of a checkpoint depends on the names of files, so both the names and the checksum
+  // are removed.
   const clean = (text: string) =>
     text
       .replaceAll(out, 'OUT')
@@ -110,13 +111,13 @@ async function run(served: JobServer, out: string, { workers, concurrency, signa
   for (const name of (await readdir(out)).toSorted())
     if (!name.endsWith('.lock'))
       contents[name] = clean(await readFile(path.join(out, name), 'utf8'));
-  // A bad post ends the run at an unpredictable moment. Later files may have been requested, and
+  // A bad post ends the run at an unpredictable moment, so later files may have been requested and
   // the verdict may have arrived.
   if ('code' in result && result.code === 'ERR_DATA') return { result, contents };
   return { result, contents, verdicts, fetched: Object.fromEntries(served.fetched) };
 }
 
-/** Continues from the checkpoint, without the faults. */
+/** Resumes from the checkpoint, without the faults. */
 async function runAgain(served: JobServer, out: string, options: RunOptions) {
   served.faults.clear();
   served.fetched.clear();
@@ -132,7 +133,7 @@ async function serve(options: JobServerOptions, faults: readonly Fault[]): Promi
   return served;
 }
 
-/** Starts a server until the test ends, and returns the outcome of a run without faults. */
+/** Starts a server, which runs until the test ends. Returns the outcome of a run without faults. */
 async function withGoodRun(files: readonly ServedFile[], options: RunOptions) {
   const folder = await temporaryFolder();
   const served = await jobServer({ files });
@@ -300,7 +301,7 @@ describe('job files processed by threads', () => {
   });
 });
 
-/** The number of threads of this process, on systems that report it. */
+/** Returns the number of threads of this process, on systems that report it, and otherwise 0. */
 async function threads(): Promise<number> {
   return process.platform === 'linux' ? (await readdir('/proc/self/task')).length : 0;
 }

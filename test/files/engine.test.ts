@@ -43,8 +43,8 @@ async function contentsOf(folder: string): Promise<Record<string, string>> {
   const contents: Record<string, string> = {};
   for (const name of names) {
     const bytes = await readFile(path.join(folder, name));
-    // Threads may split the output into gzip members at other places, so the inflated content is
-    // compared.
+    // Threads may split the output into gzip members at different places, so the inflated content
+    // is compared.
     const content = /\.(gz|zst)$/.test(name) ? await inflateWholeHere(bytes, 1e9) : bytes;
     contents[name] = (content as Buffer).toString('latin1');
   }
@@ -61,7 +61,7 @@ interface Options {
   readonly signal?: AbortSignal;
 }
 
-/** Returns the sink for this path: CSV by its extension, otherwise `files()`. */
+/** Returns the sink for a path: `csv()` if the path contains `.csv`, otherwise `files()`. */
 function sinkOf(template: string): (options: FilesOptions<Routed>) => Sink<Routed, Written> {
   if (!template.includes('.csv')) return files;
   return options => csv({ ...options, columns: ['id', 'posted_at', 'text', 'tag', 'rule_tags'] });
@@ -109,7 +109,7 @@ async function store(folder: string, contents: readonly Buffer[]): Promise<strin
   return paths;
 }
 
-/** The number of threads of this process, on systems that report it. */
+/** Returns the number of threads of this process, on systems that report it, and otherwise 0. */
 async function threads(): Promise<number> {
   return process.platform === 'linux' ? (await readdir('/proc/self/task')).length : 0;
 }
@@ -155,8 +155,8 @@ describe('stored files processed by threads', () => {
       if (expected.files !== undefined) whole++;
       await rm(here, { recursive: true });
     };
-    // The generated input can be damaged or have one post per file. This fixed input makes sure
-    // that threads write and encode files.
+    // The generated input can be damaged or can have only one post per file. With this fixed input,
+    // threads always write and encode files.
     for (const template of ['{tag}.jsonl', '{tag}.jsonl.gz', '{day}/{tag}.csv'])
       await comesOutAsWithout(
         [gz([post(1, ['rain', 'snow']), post(2, ['x'])]), gz([post(2, ['x']), post(3, ['rain'])])],
@@ -267,8 +267,8 @@ describe('stored files processed by threads', () => {
       const failed = await run(paths, out, first, { checkpoint: true });
       expect(failed.result).toMatchObject({ code: 'ERR_DATA' });
       await writeFile(paths[4]!, good[4]!);
-      // The cursor contains the size of a file, so resuming works only because the checkpoint is
-      // older than the damaged file.
+      // The cursor contains the size of a file. Resuming works only because the checkpoint was
+      // written before the damaged file was read.
       const resumed = await run(paths, out, second, { checkpoint: true });
       expect(resumed).toEqual(expected);
     },

@@ -31,7 +31,10 @@ const SETUP = {
   encodings: [],
 };
 
-/** Returns what decodes the files of these readers if this much input is expected. */
+/**
+ * Returns the thread pool or the decoder that decodes the files of these readers, given the
+ * expected amount of input.
+ */
 function decoderFor(
   readers: ConstructorParameters<typeof FileDecoder>[1],
   expected = { count: 20, bytes: 1 },

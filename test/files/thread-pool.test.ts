@@ -209,7 +209,7 @@ describe('the thread pool', () => {
     await writeFile(input, lines.join(''));
     const wanted = `${lines[0]}${lines[2]}`;
     const worker = JSON.stringify(fileURLToPath(scriptOfThreads()!));
-    // Each call writes one byte more than the previous one.
+    // Each call writes one byte more than the call before it.
     const threads = threadsWith(
       `import fs from 'node:fs';
       import { createRequire } from 'node:module';
@@ -265,8 +265,8 @@ describe('the thread pool', () => {
   it('keeps the process alive until its threads have ended', async () => {
     const folder = await temporaryFolder();
     const replied = path.join(folder, 'replied');
-    // When the main thread ends this worker, the reply is waiting to be read and the worker is in a
-    // blocking call, so it cannot end at once.
+    // When the main thread ends this worker, the reply has arrived but was not read, and the worker
+    // is in a blocking call, so that it cannot end immediately.
     const worker = `
       import { execFileSync } from 'node:child_process';
       import { writeFileSync } from 'node:fs';

@@ -6,8 +6,8 @@ import { compiled } from '../compiled.js';
 import { root } from '../pages.js';
 
 /**
- * Simulates a full disk: runs a pipeline in a process whose files cannot grow beyond 500 KiB. Returns
- * the code and the message of the pipeline's error, and the code of the cause.
+ * Simulates a full disk: runs a pipeline in a process whose files cannot grow beyond 500 KiB.
+ * Returns the code and the message of the pipeline's error, and the code of the cause.
  */
 export async function withSmallFiles(imports: string, stages: string): Promise<string> {
   const library = pathToFileURL(compiled(path.join(root, 'src/index.ts'))).href;

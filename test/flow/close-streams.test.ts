@@ -28,7 +28,7 @@ import { unchecked } from '../unchecked.js';
 
 let folder: string;
 let server: Server;
-/** Unhandled rejections and uncaught errors, which would end the process. */
+/** The unhandled rejections and uncaught errors. In a program, they would end the process. */
 let unhandled: unknown[];
 const onUnhandled = (error: unknown) => unhandled.push(error);
 
@@ -44,14 +44,14 @@ beforeEach(async () => {
 afterEach(async () => {
   server.closeAllConnections();
   server.close();
-  // Stream events and rejection reports arrive in later turns of the event loop.
+  // The events of streams and the reports of rejections arrive in later turns of the event loop.
   for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
   process.off('unhandledRejection', onUnhandled);
   process.off('uncaughtException', onUnhandled);
   expect(unhandled).toEqual([]);
 });
 
-/** Resolves when the condition holds. If it never does, the test times out. */
+/** Resolves when the condition holds. If it never holds, the test times out. */
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) await sleep(2);
 }
@@ -61,7 +61,7 @@ interface Opened {
   isClosed(): boolean | Promise<boolean>;
 }
 
-/** Each source delivers one item and then waits. */
+/** Sources that deliver one item and then wait. */
 const SOURCES: Readonly<Record<string, () => Opened | Promise<Opened>>> = {
   'a Readable': () => {
     const source = new Readable({ read() {} });
@@ -151,7 +151,8 @@ const failsAtItem = async (input: AsyncIterable<unknown>) => {
 const aborted = () => AbortSignal.abort(reason);
 
 /**
- * Ways for a run to end before or while it reads its source, each with the error it rejects with.
+ * The ways in which a run can end before or while it reads its source. `error` is the error with
+ * which the run rejects.
  */
 const ENDS: Readonly<
   Record<string, { run(source: Source<unknown>): Promise<unknown>; readonly error?: unknown }>

@@ -238,14 +238,14 @@ describe('the checkpoint of a run of a service', () => {
     expect(flowDifference(at('http://localhost:1/x', 'one'), at('http://[::1]:2/x', 'two'))).toBe(
       `\`service\` of ${step}() was "one" and is now "two"`,
     );
-    // Without `localService`, as in checkpoints of older versions, a local address means any local
-    // service.
+    // Checkpoints of older versions have no `localService`. In these, a local address stands for
+    // any local service.
     const older = at('http://localhost:1/x');
     expect(JSON.stringify(older)).not.toContain('service');
     expect(flowDifference(older, at('http://localhost:2/x'))).toBeUndefined();
     expect(flowDifference(older, a)).toBeUndefined();
     expect(flowDifference(a, older)).toContain('`service`');
-    // A leftover environment variable does not affect the identity of a remote service.
+    // An environment variable that is still set does not affect the identity of a remote service.
     expect(at('https://a.example/x', 'one')).toEqual(a);
   });
 });

@@ -29,7 +29,7 @@ beforeAll(async () => {
   folder = await temporaryFolder();
 });
 
-/** Writes files of one post each. */
+/** Writes files that contain one post each. */
 async function store(name: string, posts: readonly (string | Buffer)[]): Promise<string[]> {
   const paths = posts.map((_, index) => path.join(folder, `${name}-${index}.json.gz`));
   for (const [index, post] of posts.entries())
@@ -66,7 +66,8 @@ describe('an error that ends a flow', () => {
     const { items, error } = await failing(take<Activity>(100)(dedupe()(postsIn(paths))));
     expect(error).toBeInstanceOf(DataError);
     expect(idsOf(items)).toEqual(['1', '2']);
-    // Repairs the file and resumes. The cursor has the sizes of the files before the damaged one.
+    // Repairs the file and resumes. The cursor contains the sizes of the files before the damaged
+    // one.
     await store(what, GOOD);
     const resume = JSON.parse(JSON.stringify(error.cursor)) as Cursor;
     const rest: Activity[] = [];
@@ -79,7 +80,7 @@ describe('an error that ends a flow', () => {
     const second = await store('second', GOOD.with(1, '{"id_str":"1"\n'));
     expect((await failing(postsIn(paths))).error.cursor).toBeUndefined();
     expect((await failing(chunk(2)(postsIn(paths)))).error.cursor).toBeUndefined();
-    // An operator behind several sources fails, so the cursor covers all of them.
+    // An operator that follows several sources fails, so the cursor covers all of these sources.
     const noIds = await store('no-ids', GOOD.with(3, '{"text":"no id"}\n'));
     for (const join of [merge, concat]) {
       const both = join(postsIn(noIds), postsIn(await store('good', GOOD)));

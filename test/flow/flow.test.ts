@@ -21,8 +21,8 @@ function flowOf<T>(...batches: readonly (readonly T[])[]): Flow<T> {
 }
 
 /**
- * Creates a flow that delivers one item, then waits until its signal fires. `state.closed` counts
- * the closed runs.
+ * Creates a flow that delivers one item and then waits until its signal fires. `state.closed` is
+ * the number of runs that have been closed.
  */
 function stuckFlow(): { flow: Flow<number>; state: { open: number; closed: number } } {
   const state = { open: 0, closed: 0 };

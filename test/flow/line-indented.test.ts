@@ -63,7 +63,7 @@ it('files refuses bytes of several lines that are not JSON, with advice', async 
 it('files keeps a post with a line feed inside a string as damaged', async () => {
   const damaged = '{"id_str":"2","text":"a\nb"}';
   const folder = await temporaryFolder();
-  // `jsonElements()` refuses this input, but a user's own source can deliver it.
+  // `jsonElements()` refuses this input, but the source of a user can deliver it.
   const records = new Flow(async function* () {
     yield { items: [Buffer.from('{"id_str":"1",\n"text":"a"}'), Buffer.from(damaged)] };
   });

@@ -7,7 +7,8 @@ import { liveRecords } from '../../src/flow/live-stream-records.js';
 import type { LiveConnection } from '../../src/http/live-connection.js';
 
 /**
- * Creates a connection that delivers these bytes in pieces of two bytes before it ends or fails.
+ * Creates a connection that delivers these bytes in pieces of two bytes. After that, the connection
+ * ends or fails.
  */
 function connectionOf(wire: Buffer, cuts: readonly number[], failure?: Error): LiveConnection {
   async function* blocks() {
@@ -32,7 +33,7 @@ async function recordsOf(connection: LiveConnection) {
   return { records, error: undefined };
 }
 
-/** Compresses the messages and flushes after each one, as a stream does. */
+/** Compresses the messages, with a flush after each of them, as a stream does. */
 function flushed(messages: readonly string[]): Buffer {
   const gzip = new Gzip({ flush: constants.Z_SYNC_FLUSH });
   const out: Buffer[] = [];

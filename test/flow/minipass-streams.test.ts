@@ -239,8 +239,8 @@ describe('a Minipass stream as sink', () => {
 });
 
 /**
- * A writable with only `write`, `end` and events, like tar's `Unpack` and fs-minipass's
- * `WriteStream`.
+ * A writable that has only `write`, `end` and events, like `Unpack` of tar and `WriteStream` of
+ * fs-minipass.
  */
 class Store extends EventEmitter {
   readonly items: number[] = [];

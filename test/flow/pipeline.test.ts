@@ -137,7 +137,7 @@ describe('pipeline', () => {
   });
 });
 
-/** A step that never settles and ignores its signal. */
+/** Returns a promise that never settles, as from a step that ignores its signal. */
 const never = () => new Promise<never>(() => {});
 const stuckFlow = () =>
   new Flow<number>(async function* () {
@@ -157,7 +157,7 @@ describe('an abort rejects with the reason of the signal, and does not wait for'
     folder = await temporaryFolder();
     controller = new AbortController();
   });
-  /** Aborts shortly after an item, when all stages are waiting. */
+  /** Aborts a short time after an item. All stages are then waiting. */
   const abort = () => void setTimeout(() => controller.abort(reason), 10);
   const options = () => ({ signal: controller.signal });
   const intoFiles = () => {

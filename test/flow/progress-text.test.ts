@@ -128,7 +128,7 @@ describe('progress as lines', () => {
         { reason: 'servers', waitMs: 17_000, error: full, retry: 9 },
         'waiting for the servers for 12 s at most: toJetStream: cannot publish to posts.1: maximum bytes exceeded',
       ],
-      // Waits under one second are not shown because they would only flicker.
+      // A wait of less than one second is not shown, because it would only flicker.
       [{ reason: 'rate limit', waitMs: 999 }, '0/s, received 0'],
     ];
     for (const [wait, text] of waits) {

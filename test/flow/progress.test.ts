@@ -120,7 +120,7 @@ it.concurrent('the progress shows a wait for the connection limit', async () => 
   const waits = await waitsOf(compliance(acme, { onGap() {} }));
   over.abort('seen');
   expect(await connected).toBe('seen');
-  // Which connection waits depends on timing, so the waits are compared as a set.
+  // Timing decides which connection waits, so the waits are compared as a set.
   expect(new Set(waits.map(wait => wait.reason))).toEqual(new Set(['connect limit']));
   expect(new Set(waits.map(wait => wait.setting))).toEqual(new Set(['limits.compliance']));
 });

@@ -40,8 +40,8 @@ describe('workAhead', () => {
     const ahead = workAhead([2, 2, 2, 9, 1], work, 5, weight => weight);
     await ahead.next();
     await turns(5);
-    // After the first item is taken, 2 + 2 are in progress. That is below 5, so the item of weight
-    // 9 may start too.
+    // After the first item is taken, items with a weight of 2 + 2 are in progress. That is less
+    // than 5, so the item with a weight of 9 may start too.
     expect(begun).toEqual([2, 2, 2, 9]);
     await ahead.return();
   });
@@ -149,7 +149,7 @@ describe('readAhead', () => {
   it('throws the error of its input after the items before it', async () => {
     const failure = new Error('failed');
     const ahead = readAhead(numbers(2, failure).input, 5);
-    // If the rejection were unhandled, the process would end in this turn.
+    // If nothing handled the rejection, the process would end in this turn.
     await nextTurn();
     expect(await untilError(ahead)).toEqual({ items: [0, 1], error: failure });
   });
@@ -157,7 +157,7 @@ describe('readAhead', () => {
   it('does not wait for a pending item when the consumer stops', async () => {
     const input = (async function* () {
       yield 0;
-      // Waits until its signal fires, as a live connection does.
+      // Waits until the signal fires, like a live connection.
       await new Promise(() => {});
     })();
     for await (const item of readAhead(input, 2)) {

@@ -32,7 +32,7 @@ const acme = () => scriptedAccount(server);
 
 const HUGE = `{"id":7,"text":"${'x'.repeat(16 * 1024 * 1024)}"}`;
 /**
- * A record without an id, one that is not JSON, one that is not an object, and one that is too
+ * Damaged records: one without an id, one that is cut, one that is not JSON, and one that is too
  * large.
  */
 const DAMAGED = ['{"text":"no id"}', '{"id":1', 'not JSON', HUGE];

@@ -8,7 +8,7 @@ import type { StageStream } from '../../src/flow/stream-stage.js';
 import { take } from '../../src/operators/take.js';
 import { collect } from '../../src/sinks/collect.js';
 
-/** Creates a Transform that calls `act` at the third item and drops later items. */
+/** Creates a Transform that calls `act` at the third item and drops all items after it. */
 function atThird(act: (stream: Transform, done: TransformCallback) => void): Transform {
   let count = 0;
   return new Transform({
@@ -30,7 +30,7 @@ function numbers({ upTo = Number.POSITIVE_INFINITY, waits = false } = {}) {
       for (let item = 1; item <= upTo; item++) {
         state.read++;
         yield { items: [item] };
-        // Waits without delivering another item.
+        // Waits, and delivers no further item.
         if (waits && item > 3)
           await new Promise((_, reject) => {
             signal.addEventListener('abort', () => reject(signal.reason), { once: true });
@@ -147,8 +147,8 @@ describe('a Node Transform that ends before its input', () => {
 });
 
 /**
- * A pair of web streams. Its readable side always closes as if all items were read, even if the
- * writable side failed.
+ * Returns a pair of web streams. The readable side always closes as if all items had been read,
+ * even if the writable side has failed.
  */
 function endingWebPair() {
   let output: ReadableStreamDefaultController<number> | undefined;
@@ -167,7 +167,10 @@ function endingWebPair() {
   };
 }
 
-/** A Duplex whose readable side ends as if all items were read when its input is destroyed. */
+/**
+ * Returns a Duplex. If its input is destroyed, its readable side ends as if all items had been
+ * read.
+ */
 function endingDuplex(): Duplex {
   return new Duplex({
     objectMode: true,

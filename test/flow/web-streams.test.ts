@@ -33,8 +33,8 @@ const numbers = (count: number) =>
   });
 
 /**
- * Creates a source that delivers one item and then waits. `closed` resolves with the reason its run
- * ended.
+ * Creates a source that delivers one item and then waits. `closed` resolves to the reason why the
+ * run of the source has ended.
  */
 function waiting() {
   let close: (reason: unknown) => void = () => {};

@@ -15,7 +15,7 @@ const zstd = (text: string | Buffer) =>
   Buffer.from(compressBlockSync(Buffer.from(text), { kind: 'zstd' }));
 const SKIPPED = Buffer.from([0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]);
 
-/** Returns what the decoder of blocks inflates, or `undefined` if it fails. */
+/** Returns the bytes that the decoder of blocks inflates, or `undefined` if the decoder fails. */
 async function inBlocks(file: Buffer): Promise<Buffer | undefined> {
   const decoder = new ZstdDecoder({ origin: 'x', maxBytes: Number.POSITIVE_INFINITY });
   const blocks: Buffer[] = [];
@@ -71,7 +71,7 @@ describe('a whole zstd file', () => {
     const texts = ['one', '', 'two'.repeat(100_000)];
     const file = Buffer.concat([SKIPPED, ...texts.map(zstd), SKIPPED]);
     expect(String(await inflated(file))).toBe(texts.join(''));
-    // The file is a view of a larger buffer.
+    // Here, the file is a view of a larger buffer.
     const within = Buffer.concat([Buffer.from('before'), file, Buffer.from('after')]);
     expect(String(await inflated(within.subarray(6, 6 + file.length)))).toBe(texts.join(''));
   });

@@ -39,7 +39,7 @@ describe('releaseMemory', () => {
     expect(shared.length).toBe(10);
   });
 
-  // The threshold that this test checks exists only in glibc's allocator.
+  // Only the allocator of glibc has the threshold that this test checks.
   it.runIf(header.glibcVersionRuntime !== undefined)(
     'lets the process reuse large blocks without page faults',
     async () => {

@@ -73,8 +73,8 @@ function zstdCompress(
 
 /**
  * Returns `node:zlib` with zstd functions, even if this version of Node lacks them. The frames are
- * valid, but their blocks are not compressed. This is for tests of how the library uses zstd. Tests of
- * the format itself need the real functions.
+ * valid, but their blocks are not compressed. This is for tests of how the library uses zstd. Tests
+ * of the format itself need the real functions.
  */
 export function zlibWithZstd(zlib: typeof import('node:zlib')): object {
   if ('createZstdCompress' in zlib) return zlib;

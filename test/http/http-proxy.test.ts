@@ -103,7 +103,10 @@ describe('NO_PROXY', () => {
   });
 });
 
-/** Returns whether undici's agent would use a proxy, judged by the dispatchers it creates. */
+/**
+ * Returns whether undici's agent would use a proxy. This shows in the dispatchers that the agent
+ * creates.
+ */
 function undiciProxies(
   target: URL,
   options: { readonly httpProxy: string; readonly httpsProxy: string; readonly noProxy: string },

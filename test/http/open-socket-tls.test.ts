@@ -98,7 +98,7 @@ it.each(['http', 'https'] as const)(
     expect(result.counted).toBeGreaterThan(50);
     expect(result.replayed).toBeGreaterThan(500);
     expect(result.some).toBe(1);
-    // The service closes idle connections after 5 s. The process must end before that.
+    // The service closes an idle connection after 5 s. The process must end before that.
     expect(result.endMs).toBeLessThan(4_000);
     expect(new Set(proxy.asked.map(({ target }) => target))).toEqual(new Set([`${HOST}:443`]));
     await proxy.closed();

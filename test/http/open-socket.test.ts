@@ -115,7 +115,8 @@ describe('a request through a proxy', () => {
     ['403', refuse(403), '403 Forbidden'],
   ])('skips a `100 Continue` of the proxy and reads the answer %s', async (_, answer, expected) => {
     proxy.script.push((socket, request) => {
-      // Sends two informational responses in pieces that end within a response head.
+      // Sends two informational responses in pieces. The pieces end in the middle of a response
+      // head.
       socket.write('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Proc');
       setTimeout(() => {
         socket.write('essing\r\nX-A: b\r\n\r\n');

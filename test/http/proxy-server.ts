@@ -6,7 +6,10 @@ import { pipeline } from 'node:stream';
 
 export type Tunnel = (socket: Duplex, request: IncomingMessage) => unknown;
 
-/** A real proxy. All of its tunnels lead to one port of this machine, whatever host a client asks for. */
+/**
+ * A real proxy. All of its tunnels lead to one port of this machine, whatever host a client asks
+ * for.
+ */
 export class ProxyServer {
   /** The target and credentials of every CONNECT request. */
   readonly asked: { readonly target: string; readonly authorization: string | undefined }[] = [];
@@ -124,7 +127,10 @@ export const closingTunnel: Tunnel = socket => {
 
 const UNAUTHORIZED = refuse(407, 'Proxy-Authenticate: Basic realm="proxy"');
 
-/** Ends the socket when the client ends it. Otherwise, sockets of an HTTP server would stay half open. */
+/**
+ * Ends the socket when the client ends it. Otherwise, sockets of an HTTP server would stay half
+ * open.
+ */
 function untilClosed(socket: Duplex): Duplex {
   return socket.resume().on('end', () => socket.end());
 }

@@ -12,7 +12,8 @@ import { json, type ScriptedServer } from './scripted-server.js';
 import { settled, VirtualTime } from './virtual-time.js';
 
 /**
- * Returns the largest number of moments within any span of `perMs`. The end of a span is exclusive.
+ * Returns the largest number of moments that are in the same span of `perMs`. The end of a span is
+ * exclusive.
  */
 function mostIn(moments: readonly number[], perMs: number): number {
   const sorted = moments.toSorted((a, b) => a - b);
@@ -90,7 +91,8 @@ describe('the rate of calls', () => {
     await time.run();
     await Promise.all(all);
     expect(mostIn(starts, SECOND)).toBe(20);
-    // Ten bursts of twenty take nine full windows and nine short transfers.
+    // For ten bursts of twenty requests, the client must wait for nine full windows and nine short
+    // transfers.
     expect(starts.at(-1)).toBeLessThanOrEqual(9 * 1010);
   });
 

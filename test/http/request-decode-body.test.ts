@@ -55,7 +55,8 @@ describe('a gzip body', () => {
       const outcome = await all(decodeBody(inPieces(wrong, []), URL)).catch(
         (caught: unknown) => caught,
       );
-      // Some bits of a gzip header do not affect the content, so damage there is not detected.
+      // Some bits of a gzip header do not affect the content. If one of these is damaged, the
+      // damage is not detected.
       if (outcome instanceof Buffer) expect(outcome.toString()).toBe(plain);
       else expect(outcome instanceof DataError || outcome instanceof ConnectionError).toBe(true);
     }

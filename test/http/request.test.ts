@@ -109,7 +109,7 @@ describe('sendRequest', () => {
     other.otherwise = json({});
     const acme = accountFor();
     await textOf(await sendRequest(acme, { method: 'GET', url: new URL(`${other.url}/file`) }));
-    // The same port under another host name is a different origin.
+    // A different host name is a different origin, even if the port is the same.
     const named = new URL(server.url);
     named.hostname = 'localhost';
     server.script.push(json({}));
@@ -129,7 +129,7 @@ describe('a connection that is kept alive', () => {
       socket.on('error', () => {});
       socket.on('data', () => {
         requests++;
-        // Sends an extra response that no request asked for.
+        // Sends an additional response that no request has asked for.
         socket.write(answer(`right${requests}`) + (requests === 1 ? answer('poison') : ''));
       });
     }).listen(0, '127.0.0.1');

@@ -82,7 +82,7 @@ describe('an error response', () => {
     const last = (await errorOf(get(acme))) as HttpError;
     expect(last.status).toBe(500);
     expect(last.body.length).toBeLessThanOrEqual(500);
-    // Only the connection of the second response, which was complete, stays open.
+    // The second response was complete. Only its connection stays open.
     await server.closed(1);
   });
 

@@ -38,7 +38,7 @@ describe('a response', () => {
     sendRest();
     const until = performance.now() + 700;
     while (performance.now() < until);
-    // The timer is due before the socket is read, so the data must win over the timeout.
+    // The timer is due before the socket is read. The data must take precedence over the timeout.
     expect(String((await body.next()).value)).toBe(', ended');
     expect((await body.next()).done).toBe(true);
   });
@@ -62,7 +62,7 @@ describe('a response', () => {
     const body = answer.body[Symbol.asyncIterator]();
     let received = (await body.next()).value!.length;
     await new Promise(resolve => setTimeout(resolve, 1_000));
-    // The client paused reading, so the silence does not count as the service's.
+    // The client itself has paused reading, so the service is not considered silent.
     expect(server.sockets.size).toBe(1);
     const error = await errorOf(
       (async () => {

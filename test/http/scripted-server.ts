@@ -56,7 +56,9 @@ export class ScriptedServer {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Waits until at most `left` connections are open. Returns how long this took, in milliseconds. */
+  /**
+   * Waits until at most `left` connections are open. Returns how long this took, in milliseconds.
+   */
   async closed(left = 0): Promise<number> {
     const start = performance.now();
     while (this.sockets.size > left) await new Promise(resolve => setTimeout(resolve, 1));

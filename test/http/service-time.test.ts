@@ -32,8 +32,8 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 /**
- * Creates an account on a machine whose clock is off by `skewMs`. If it is undefined, the account
- * uses the service's clock.
+ * Creates an account on a machine whose clock is off by `skewMs`. If `skewMs` is undefined, the
+ * account uses the clock of the service.
  */
 function accountAt(skewMs: number | undefined, slept: number[]): Account {
   const timing = timingOf(service);

@@ -51,7 +51,7 @@ describe('URLs in settings', () => {
     ]) {
       const error = optionErrorOf(act);
       const shown = inspect(error, { depth: 9, showHidden: true });
-      // The stack trace must not contain the password either.
+      // The stack trace must not contain the password.
       expect(shown).not.toContain(CANARY);
     }
   });

@@ -5,7 +5,10 @@ interface Timer {
   readonly fire: () => void;
 }
 
-/** A clock that only the test advances. `run` jumps from one timer to the next until no timer is left. */
+/**
+ * A clock that only the test advances. `run` jumps from one timer to the next until no timer is
+ * left.
+ */
 export class VirtualTime implements Timing {
   readonly slept: number[] = [];
   #elapsed = 0;
@@ -62,7 +65,9 @@ export class VirtualTime implements Timing {
   }
 }
 
-/** Returns a timing with real time in which waits end immediately. For calls that use real sockets. */
+/**
+ * Returns a timing with real time in which waits end immediately. For calls that use real sockets.
+ */
 export function impatient(): Timing & { readonly slept: number[] } {
   const slept: number[] = [];
   let skipped = 0;

@@ -4,8 +4,8 @@ import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 
 /**
- * The number of times that each post was found. A post is identified by its id and the sha256 of its
- * line.
+ * The number of times that each post was found. A post is identified by its id and the sha256 of
+ * its line.
  */
 export type PostCounts = ReadonlyMap<string, number>;
 

@@ -17,8 +17,8 @@ beforeAll(async () => {
   archive = await writeArchive(path.join(folder, 'archive'), 10);
 });
 
-// These are a few short runs. `npm run faults -- jetstream` does about 200 with all kinds of
-// faults.
+// These tests are a few short runs. `npm run faults -- jetstream` makes about 200 runs with all
+// kinds of faults.
 describe.skipIf(!hasNatsServer)('posts sent through a cluster', () => {
   const runs: readonly { readonly name: string; readonly faults: readonly Fault[] }[] = [
     {

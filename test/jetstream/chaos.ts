@@ -25,7 +25,9 @@ export type Fault =
   | 'freeze'
   /** Cuts the leader off from the other nodes for 1 to 8 s. Clients still reach it. */
   | 'partition'
-  /** Lets a node reach its `max_file_store`. Restarts the node with a larger limit after 1 to 4 s. */
+  /**
+   * Lets a node reach its `max_file_store`. Restarts the node with a larger limit after 1 to 4 s.
+   */
   | 'limit'
   /** Fills the disk of a node (ENOSPC). Frees space and restarts the node after 1 to 4 s. */
   | 'disk';
@@ -82,11 +84,11 @@ export async function writeArchive(folder: string, minutes: number): Promise<Pos
 }
 
 /**
- * Publishes an archive while faults happen, and consumes it in two shards. Compares all files that the
- * consumers write with the archive.
+ * Publishes an archive while faults happen, and consumes it in two shards. Compares all files that
+ * the consumers write with the archive.
  *
- * @returns The number of events, by name. `hits` counts the faults that happened before the last post
- * was published.
+ * @returns The number of events, by name. `hits` counts the faults that happened before the last
+ * post was published.
  * @throws Error If posts are duplicated, altered, or lost without being reported as a gap, or if a
  * script fails.
  */
@@ -189,7 +191,9 @@ class Run {
   readonly #published = new AbortController();
   readonly #publisher: RestartedScript;
   #consumers: readonly RestartedScript[] = [];
-  /** Faults hit one node at a time, because the cluster stops if two of its three nodes are down. */
+  /**
+   * Faults hit one node at a time, because the cluster stops if two of its three nodes are down.
+   */
   #nodeIsFree: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -255,8 +259,8 @@ class Run {
   }
 
   /**
-   * Returns the gaps that the consumers have reported. If a consumer was killed, it may have reported
-   * a gap twice.
+   * Returns the gaps that the consumers have reported. If a consumer was killed, it may have
+   * reported a gap twice.
    */
   async gaps(): Promise<readonly JetStreamGap[]> {
     const files = this.outputs.map(out => readFile(gapsOf(out), 'utf8').catch(() => ''));

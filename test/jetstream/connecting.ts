@@ -7,8 +7,8 @@ export type ConnectingJson = readonly [
 ];
 
 /**
- * Opens a connection with the reconnect options that the JetStream page recommends. With these, only
- * `maxOutageMs` ends a run. The function has a `toJSON` that returns its arguments.
+ * Opens a connection with the reconnect options that the JetStream page recommends. With these,
+ * only `maxOutageMs` ends a run. The function has a `toJSON` that returns its arguments.
  */
 export interface Connecting {
   (): Promise<NatsConnection>;

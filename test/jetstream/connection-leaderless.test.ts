@@ -10,13 +10,14 @@ import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 const CREATED = '2024-01-01T00:00:00Z';
 const NOT_FOUND = { error: { code: 404, err_code: 10059, description: 'stream not found' } };
 
-// Concurrent tests must use the `expect` of their own context, because the global one belongs to
-// the test that started last.
+// Concurrent tests must use the `expect` of their own context. The global `expect` belongs to the
+// test that has started last.
 describe.skipIf(!hasNatsServer).concurrent('a stream without a leader', () => {
   it('is queried again until a leader answers, as other nodes answer with old state', async () => {
-    // This node has no JetStream. The test answers the API requests.
+    // This node has no JetStream. The test itself answers the API requests.
     await using node = await startNode({ jetstream: 'enabled: false' });
-    // The answer of a node that is not the leader and reports an outdated end of the stream.
+    // Creates the answer of a node that is not the leader. It reports an outdated end of the
+    // stream.
     const late = (leader?: string) =>
       streamInfo({ last_seq: 50 }, { name: 'test', ...(leader !== undefined && { leader }) });
     const answers = [late(), late(''), streamInfo()];
@@ -109,7 +110,7 @@ describe
       });
       const waits: unknown[] = [];
       const running = pipeline(flow, collect(), { progress: ({ wait }) => waits.push(wait) });
-      // The second server is not running yet.
+      // At this point, the second server is not running yet.
       await expect.poll(() => waits.length).toBeGreaterThan(0);
       await other.start();
       const server = await connect({ servers: other.url });
@@ -151,10 +152,10 @@ describe
   });
 
 /**
- * Answers JetStream API requests for a server without JetStream, and counts them.
+ * Answers JetStream API requests for a server without JetStream, and counts the requests.
  *
- * @param answer - Called with the number of the request. The first one is 1.
- * @param begun - No request is answered before this resolves.
+ * @param answer - Called with the position of the request, starting at 1.
+ * @param begun - No request is answered before this promise resolves.
  */
 async function answering(
   { url }: NatsNode,
@@ -173,7 +174,10 @@ async function answering(
   return [server, () => asked];
 }
 
-/** Returns a server's answer with the state of an empty stream and the name of its leader. */
+/**
+ * Returns the answer of a server, with the state of an empty stream and the name of the stream's
+ * leader.
+ */
 function streamInfo(state: object = {}, cluster: object = { name: 'test', leader: 'n1' }): object {
   return {
     config: { name: 'posts', subjects: ['posts.0'], retention: 'limits', num_replicas: 3 },

@@ -49,6 +49,9 @@ class TestProxy {
 
   /**
    * @param isSlow Returns whether to delay what the client sends on a connection. Its argument is
+   * the position of the connection, starting at 1.
+   *
+   * @param isSlow Returns whether to delay what the client sends on a connection. Its argument is
    * the connection's number, starting at 1.
    */
   static async to(
@@ -93,7 +96,7 @@ class TestProxy {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** Refuses connections for this long. */
+  /** Refuses connections for this time. */
   async down(ms: number): Promise<void> {
     const closed = once(this.#server, 'close');
     this.#server.close();
@@ -110,7 +113,10 @@ class TestProxy {
   }
 }
 
-/** Reads the stream, breaks the connection, and reads the posts that are published after that. */
+/**
+ * Reads the stream, breaks the connection, and then reads the posts that are published after the
+ * break.
+ */
 async function readAcross(
   node: NatsNode,
   servers: string | string[],
@@ -120,8 +126,8 @@ async function readAcross(
   const before = 20;
   const read = new Set<string>();
   const end = new AbortController();
-  // Without `ignoreAuthErrorAbort`, the client gives up after two refusals, even from different
-  // servers.
+  // Without `ignoreAuthErrorAbort`, the client gives up after two refusals, even if they come from
+  // different servers.
   const connection = connecting(servers, { ...login, ignoreAuthErrorAbort: true });
   const reading = pipeline(
     fromJetStream({ connection, ...stream, maxOutageMs: 60_000 }),

@@ -15,7 +15,7 @@ import { numberedId, numberedPosts, numberedSource } from './numbered-posts.js';
 
 const post = () => numberedPosts(900, 901)[0]!.raw;
 
-/** Messages that any program may publish, each with its payload and headers. */
+/** Messages that any program may publish. Each has a payload and headers. */
 const MESSAGES: readonly (readonly [what: string, Uint8Array, Record<string, string>])[] = [
   ['that is not JSON', Buffer.from('garbage'), {}],
   ['that is cut', post().subarray(0, -1), {}],
@@ -152,7 +152,7 @@ describe.skipIf(!hasNatsServer)('a message', () => {
       await vi.waitFor(async () => {
         const { state } = await manager.streams.info('posts');
         expect(state.last_seq).toBeGreaterThan(1);
-        // Published after the message that starts the epoch.
+        // This message follows the message that starts the epoch.
         const first = await manager.streams.getMessage('posts', { seq: 2 });
         const firstId = first?.header.get('Nats-Msg-Id') ?? '';
         const msgID = firstId.replace(/[^.]*$/, numberedId(150));
@@ -178,7 +178,7 @@ describe.skipIf(!hasNatsServer)('a message', () => {
   });
 });
 
-/** Returns the error of a reader of a post with these headers. */
+/** Returns the error that a reader reports for a post with these headers. */
 async function errorOf(
   fields: Record<string, string>,
   item?: (payload: Buffer) => unknown,

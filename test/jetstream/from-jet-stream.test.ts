@@ -21,7 +21,7 @@ const to = (node: NatsNode) => ({
 const publish = (node: NatsNode, total: number, options: object = {}) =>
   pipeline(numberedSource({ total }), toJetStream({ ...to(node), create, ...options }));
 
-/** Reads until the end of the stream and returns the ids and the cursor. */
+/** Reads until the end of the stream. Returns the ids and the last cursor. */
 async function readAll(node: NatsNode, options: object = {}) {
   const ids: string[] = [];
   let last: Cursor | undefined;
@@ -51,7 +51,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     }
     const last = new Child('consume-child.ts', options);
     expect(await last.line('done')).toBe('done 20000');
-    // No open connection keeps the process alive.
+    // The process ends, so no open connection keeps it alive.
     expect(await last.closed()).toBe(0);
     const lines = (await readFile(options.path, 'utf8')).trim().split('\n');
     expect(lines.map(line => /"id":(\d+)/.exec(line)?.[1]).toSorted()).toEqual(numberedIds(20_000));
@@ -131,7 +131,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     const flow = fromJetStream<number>({ ...to(node), until: 'caught up', item });
     expect(await pipeline(flow, collect())).toHaveLength(1500);
     await connection.flush();
-    // On a busy machine, missed heartbeats create further consumers.
+    // On a busy machine, heartbeats may be missed, and the reader then creates further consumers.
     expect(created.getReceived()).toBeLessThanOrEqual(3);
     await connection.close();
   });
@@ -181,14 +181,15 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(error).toMatchObject({ missing: ['posts.*: sequences 50 to 51'] });
   });
 
-  // nats-server 2.9.10 then reports no last message for the subject. The run once ended
-  // immediately, without posts and without an error.
+  // After this, nats-server 2.9.10 reports no last message for the subject. In the past, the run
+  // then ended immediately, without posts and without an error.
   it('reads all posts if the last message of the stream was deleted', async () => {
     await using node = await startNode();
     await publish(node, 6000, { create: { ...create, shards: 1 } });
     await manageStreams(node, async manager => {
       const { state } = await manager.streams.info('posts');
-      // The last two messages are the posts and an empty message that ends the subject.
+      // The last two messages are the message with the posts, and the empty message that ends the
+      // subject.
       for (const seq of [state.last_seq, state.last_seq - 1])
         await manager.streams.deleteMessage('posts', seq);
     });
@@ -200,8 +201,8 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect((await readAll(node, { until: 5999 })).ids).toEqual(numberedIds(5999));
   });
 
-  // The rest of the stream was once skipped if the cursor pointed before the deleted message, as it
-  // does after a run that failed at it.
+  // After a run that failed at the damaged message, the cursor points before it. In the past, the
+  // rest of the stream was then skipped.
   it('continues from any cursor after a damaged last message was deleted', async () => {
     await using node = await startNode();
     await publish(node, 6000);
@@ -235,7 +236,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     await using node = await startNode();
     await publish(node, 100);
     await manageStreams(node, manager => manager.streams.purge('posts'));
-    // 100 posts, plus one message for each of the four subjects.
+    // There are 100 posts, and one message for each of the four subjects.
     await expect(readAll(node)).rejects.toMatchObject({
       missing: ['posts.*: sequences 1 to 104'],
     });

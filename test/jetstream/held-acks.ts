@@ -77,8 +77,8 @@ export class HeldAcks {
 }
 
 /**
- * Returns the end of the first frame from the server: a line, and the bytes that it announces. Returns
- * -1 if the frame is incomplete.
+ * Returns the end of the first frame from the server: a line, and the bytes that it announces.
+ * Returns -1 if the frame is incomplete.
  */
 function frameEnd(bytes: Buffer): number {
   const end = bytes.indexOf('\r\n') + 2;

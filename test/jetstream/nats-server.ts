@@ -19,7 +19,10 @@ export const INSTALL = 'needs nats-server: apt-get install nats-server';
 if (!hasNatsServer) console.warn(`test/jetstream ${INSTALL}`);
 
 export interface NodeOptions {
-  /** The folder for the streams of the node. It is kept when the node ends. @default a temporary folder */
+  /**
+   * The folder for the streams of the node. It is kept when the node ends. @default a temporary
+   * folder
+   */
   readonly store?: string | undefined;
   /** Additional configuration, such as `authorization` or `tls`. */
   readonly config?: string | undefined;
@@ -110,8 +113,8 @@ export class NatsNode {
   }
 
   /**
-   * Kills the node. If the node has crashed before, throws, because the test itself would only report
-   * a refused connection.
+   * Kills the node. If the node has crashed before, throws, because the test itself would only
+   * report a refused connection.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill();
@@ -176,9 +179,9 @@ export class NatsCluster {
   }
 
   /**
-   * Starts all stopped nodes, and waits until the cluster can create a stream. Two of three nodes can
-   * already elect a leader, but the leader refuses streams with three replicas until the third node is
-   * connected.
+   * Starts all stopped nodes, and waits until the cluster can create a stream. Two of three nodes
+   * can already elect a leader, but the leader refuses streams with three replicas until the third
+   * node is connected.
    */
   async start(): Promise<void> {
     await Promise.all(this.nodes.map(node => node.start()));

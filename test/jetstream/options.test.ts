@@ -4,11 +4,11 @@ import { fromJetStream, toJetStream } from 'millrace/jetstream';
 import { describe, expect, it } from 'vitest';
 import { unchecked } from '../unchecked.js';
 
-// Options must be checked before this function is called.
+// The options must be checked before the library calls this function.
 const connection = () => Promise.reject(new Error('connected'));
 const needed = { connection, stream: 'posts', subject: 'posts' };
 
-/** Wrong values for each option, as JavaScript callers may pass them. */
+/** For each option, wrong values that JavaScript callers may pass. */
 type Wrong = Readonly<Record<string, readonly unknown[]>>;
 
 const CONNECTION: Wrong = {
@@ -58,7 +58,10 @@ const FROM: Wrong = {
   resume: ['cursor', 7, []],
 };
 
-/** Returns options with one wrong value. The name `create.maxBytes` means a member of `create`. */
+/**
+ * Returns options of which one has a wrong value. The name `create.maxBytes` means the member
+ * `maxBytes` of `create`.
+ */
 function wrongOptions(option: string, value: unknown): object {
   const [group = '', member] = option.split('.');
   if (member === undefined) return { ...needed, [group]: value };

@@ -118,7 +118,7 @@ describe('items that wait on a subject', () => {
     tags: [],
   });
 
-  /** Returns the ids of each message that is sent immediately. */
+  /** Returns the ids in each message that is sent immediately. */
   function sentAtOnce(options: Partial<typeof OPTIONS>, ids: readonly string[]): string[][] {
     const sent: string[][] = [];
     const batches = new SubjectBatches(

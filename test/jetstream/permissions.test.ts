@@ -7,7 +7,7 @@ import { connecting } from './connecting.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 import { numberedSource } from './numbered-posts.js';
 
-/** Returns the server configuration that the page shows. */
+/** Returns the server configuration that the JetStream page shows. */
 function pageConfig(): string {
   const [config] = blocksOf(pageNamed('src/jetstream/README.md'), 'text');
   if (config === undefined) throw new Error('The page has no permissions');
@@ -18,12 +18,12 @@ const stream = { stream: 'posts', subject: 'posts' };
 const as = (node: NatsNode, user: 'publisher' | 'reader') =>
   connecting(node.url, { user, pass: 's3cret' });
 
-/** Publishes in two runs. The second one reads the state that the first one stored. */
+/** Publishes in two runs. The second run reads the state that the first run has stored. */
 async function publishTwice(publisher: ToJetStreamOptions<Activity>): Promise<void> {
   const to = { ...publisher, create: { maxBytes: 64 << 20, shards: 2 } };
   const before = async (from: number) => {
     if (from < 300) return;
-    // Fails after some messages are acknowledged but before their cursor is committed.
+    // The run fails after some messages are acknowledged, but before their cursor is committed.
     await wait(200);
     throw new Error('cut');
   };

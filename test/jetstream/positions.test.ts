@@ -29,7 +29,7 @@ const copyOf = (positions: LostAndRepeated) =>
 
 interface Sent {
   readonly key: number;
-  /** The maximum number of later messages that arrive before this one. */
+  /** The message may arrive after up to this many later messages. */
   readonly delay: number;
   readonly copies: number;
   readonly isLost: boolean;
@@ -55,13 +55,13 @@ const sent = fc.array(
 );
 
 /**
- * Simulates the stream. Returns its messages, and the acknowledged messages that it does not
+ * Simulates the stream. Returns its messages, and those acknowledged messages that it does not
  * contain.
  */
 function streamOf(all: readonly Sent[]) {
   const next = KEYS.map(() => 0);
   const series = KEYS.map(() => 1);
-  /** Messages in transit, in the order of their arrival. */
+  /** The messages in transit, in the order in which they will arrive. */
   const flying: { message: Message; arrival: number; sent: Sent }[] = [];
   const stream: Message[] = [];
   const stored: { message: Message; isLost: boolean }[] = [];
@@ -122,15 +122,15 @@ describe('the positions of messages', () => {
           if (admits(positions, message)) admitted.push(shown(message));
           if (resumed[index] === true) positions = copyOf(positions);
         }
-        // After a new series starts, messages of the earlier one are not admitted.
+        // Once a new series has started, messages of the earlier series are not admitted.
         expect(admitted).toEqual([...new Set(stream.map(shown))]);
       }),
     );
   });
 
   /**
-   * Generates streams with one series per publisher, reads them with several restarts, and checks
-   * which messages are reported as lost and which can still arrive.
+   * Generates streams with one series per publisher, and reads each stream with several restarts.
+   * Checks which messages are reported as lost and which can still arrive.
    */
   const afterReading = (
     check: (read: {

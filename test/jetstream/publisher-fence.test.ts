@@ -11,14 +11,14 @@ import { unchecked } from '../unchecked.js';
 const KEY = 'posts';
 const START = Date.UTC(2024, 0, 1);
 
-/** How the servers treat a request. */
+/** The ways in which the servers can treat a request. */
 type Behavior = 'in order' | 'lost answer' | 'not applied' | 'older state' | 'lost state';
 
-/** A key-value bucket whose servers may lose responses, requests and states. */
+/** A key-value bucket. Its servers may lose requests, responses and states. */
 class Bucket {
   /** The behaviour for the next requests. Later requests are answered normally. */
   readonly next: Behavior[];
-  /** The written values. The index is the revision. */
+  /** The values that were written. The index of a value is its revision. */
   readonly #values: string[] = [];
 
   constructor(next: readonly Behavior[] = []) {
@@ -37,7 +37,7 @@ class Bucket {
     },
   });
 
-  /** Writes as another process, without checking the revision. */
+  /** Writes like another process, which does not check the revision. */
   overwrite(changes: object): void {
     this.#values.push(JSON.stringify({ ...this.last, ...changes }));
   }
@@ -62,7 +62,7 @@ function named(name: string): Error {
   return Object.assign(new Error(name), { name });
 }
 
-/** Retries temporary errors without waiting. */
+/** A connection that retries temporary errors without waiting. */
 const connection = unchecked<JetStreamConnection>({
   maxPayload: 1 << 20,
   signal: new AbortController().signal,
@@ -156,8 +156,8 @@ describe('the entry of a publisher', () => {
     silent.close();
   });
 
-  // Readers skip messages of all epochs but the highest, so a lower epoch would lose all posts of
-  // this run.
+  // Readers skip messages of all epochs except for the highest. With a lower epoch, all posts of
+  // this run would be lost.
   it('gets a higher epoch than all earlier ones if it was deleted', async () => {
     // The deleted publisher's messages are still in the stream, with their epochs.
     const epochs: number[] = [];
@@ -199,8 +199,8 @@ describe('the entry of a publisher', () => {
     expectInUse({ thread: threadId + 1 }));
 
   /**
-   * Expects that a publisher is treated as alive if it differs from this process in `where` and
-   * writes during the takeover wait.
+   * Expects that a publisher counts as alive if it writes during the takeover wait and differs from
+   * this process in `where`.
    */
   async function expectInUse(where: object): Promise<void> {
     const bucket = new Bucket();
@@ -226,7 +226,7 @@ describe('the entry of a publisher', () => {
       const ended = await takenOver(bucket);
       ended.close();
       const { process: by } = ended.state;
-      // The pid of the parent process, which is running.
+      // This is the pid of the parent process, which is running.
       bucket.overwrite({ process: { ...by, pid: process.ppid, started: '1', run: 'ended' } });
       const entry = await takenOver(bucket, 3_600_000);
       expect(entry.state.process.run).not.toBe('ended');
@@ -234,8 +234,8 @@ describe('the entry of a publisher', () => {
     },
   );
 
-  // The only publisher failed with a message that another process had taken over (faults jetstream
-  // partition, seed 6).
+  // In a trial (faults jetstream partition, seed 6), the only publisher failed with the message
+  // that another process had taken over.
   it('still belongs to its process if servers refuse a write and answer with the state before it', async () => {
     const bucket = new Bucket();
     const entry = await takenOver(bucket);

@@ -12,11 +12,11 @@ import { numberedId, numberedPosts, numberedSource } from './numbered-posts.js';
 
 const TOTAL = 400;
 
-/** A run that ends before all posts are published. */
+/** Generates a run that ends before all posts are published. */
 const run = fc.record({
   /** The post at which the run is aborted. */
   stopAt: fc.nat(TOTAL),
-  /** Whether the server is also killed at that post. */
+  /** Whether the server is killed at the same post. */
   kills: fc.boolean(),
   commitIntervalMs: fc.constantFrom(0, 600_000),
   maxInFlight: fc.integer({ min: 1, max: 300 }),
@@ -85,12 +85,13 @@ describe.skipIf(!hasNatsServer)('a publisher that stops at any post, with any op
       await using acks = await HeldAcks.start(node.port, subject, 1);
       const running = pipeline(
         twoPosts(async () => {
-          // The commit of the cursor after the first post waits for the acknowledgement of that
-          // post.
+          // The cursor after the first post is committed only after the acknowledgement of that
+          // post has arrived.
           await acks.laterPassed;
           acks.release();
           await committed(subject, 1);
-          // From here on, nothing that the publisher sends reaches the server, as if it was killed.
+          // After this, nothing that the publisher sends reaches the server, as if the publisher
+          // were killed.
           await acks[Symbol.asyncDispose]();
           stop.abort(new Error('killed'));
         }),
@@ -111,7 +112,9 @@ describe.skipIf(!hasNatsServer)('a publisher that stops at any post, with any op
   });
 });
 
-/** Delivers two posts. The cursor after the second one comes only when `sent` has resolved. */
+/**
+ * Delivers two posts. The cursor after the second post is delivered only after `sent` has resolved.
+ */
 function twoPosts(sent: () => unknown) {
   return new Flow(
     async function* ({ resume }) {
@@ -125,7 +128,7 @@ function twoPosts(sent: () => unknown) {
   );
 }
 
-/** Resolves when the only publisher to a subject has committed a cursor. */
+/** Resolves when the only publisher that writes to a subject has committed a cursor. */
 async function committed(subject: string, at: number): Promise<void> {
   await manageStreams(node, async ({ streams }) => {
     while (true) {

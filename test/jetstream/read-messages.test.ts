@@ -34,8 +34,8 @@ async function newStream(): Promise<string> {
 }
 
 /**
- * Stores messages as a publisher sends them, each as `[number of the post, position,
- * acknowledged]`.
+ * Stores messages in the form in which a publisher sends them. Each is given as
+ * `[index of the post, position, acknowledged]`.
  */
 async function store(
   stream: string,
@@ -207,7 +207,8 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
       [4, 4, 4],
     ]);
     await manager.streams.purge(stream, { seq: 4 });
-    // Only the deleted sequences are reported. The positions of their messages are unknown.
+    // Only the deleted sequences are reported, because the positions of their messages are not
+    // known.
     expect(await readAll(stream, { onGap: true })).toMatchObject({
       error: undefined,
       ids: idsOf(2, 4),
@@ -254,7 +255,7 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
     ]);
     const { error } = await readAll(stream, { until: 2 });
     expect(error).toMatchObject({ missing: [`${stream}.0: position 1 of the publisher one`] });
-    // The error names the missing message only after all earlier messages were read.
+    // The error names the missing message. It comes only after all earlier messages were read.
     expect((await readAll(stream, { until: 3 })).error).toMatchObject({
       message: expect.stringContaining(`sequence 3 of the subject ${stream}.0`),
     });
@@ -264,8 +265,8 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
     const stream = 'ended';
     const options = { connection: connecting(node.url), stream, subject: stream };
     await pipelineTo(options, 40);
-    // Copies the stream without one message, as a server that loses it does: later messages get
-    // lower sequences and no gap is left.
+    // Copies the stream without one message. This simulates a server that loses the message: later
+    // messages get lower sequences, and there is no gap.
     const copy = await newStream();
     const { last_seq } = (await manager.streams.info(stream)).state;
     const last = new Map<string, number>();

@@ -11,7 +11,7 @@ import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 
 const POST = (id: number) => JSON.stringify({ id_str: String(id), created_at: 'x' });
 
-/** Creates a stream and publishes messages in the ways other programs do. */
+/** Creates a stream, and publishes messages to it in the same ways as other programs. */
 async function fill(
   node: NatsNode,
   subjects: string[],

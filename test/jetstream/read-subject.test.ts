@@ -57,7 +57,7 @@ describe.skipIf(!hasNatsServer)('the reader of a subject', () => {
 
 type Messages = Awaited<ReturnType<typeof readAgain>>;
 
-/** Returns the messages of one publisher and subject, by position. */
+/** Returns the messages that one publisher has sent to one subject, by position. */
 function replica(positions: readonly number[], publisher = 'one'): Messages {
   return unchecked<Messages>(
     positions.map(position => {
@@ -91,7 +91,7 @@ describe('messages that one replica has lost', () => {
           });
           const expected = new Set(replicas.flat().filter(p => p >= from && p <= from + more));
           expect(found.map(({ seq }) => seq).toSorted()).toEqual([...expected].toSorted());
-          // The reader stops when it has all messages.
+          // The reader stops once it has all messages.
           if (expected.size === more + 1) expect(reads).toBeLessThanOrEqual(replicas.length);
         },
       ),

@@ -9,8 +9,8 @@ export type Cut =
   | 'reset';
 
 /**
- * A TCP proxy for each route between two nodes of a cluster. With these proxies, a test can cut a node
- * off from the other nodes while clients still reach it.
+ * A TCP proxy for each route between two nodes of a cluster. With these proxies, a test can cut a
+ * node off from the other nodes while clients still reach it.
  */
 export class RouteProxies {
   readonly #links: Link[] = [];

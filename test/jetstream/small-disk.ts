@@ -42,8 +42,8 @@ export class SmallDisk {
   }
 
   /**
-   * Writes until the disk is full. Tries again for a moment, because other processes may delete files
-   * at the same time.
+   * Writes until the disk is full. Tries again for a moment, because other processes may delete
+   * files at the same time.
    *
    * @param leave The number of bytes to leave free.
    */

@@ -33,8 +33,8 @@ const to = (node: NatsNode) => ({
 });
 
 /**
- * Returns the id of the process that publishes or published last, or undefined before the first
- * one.
+ * Returns the id of the process that is publishing or has published last. Returns undefined before
+ * the first process has published.
  */
 async function publisherOf(node: NatsNode): Promise<string | undefined> {
   const connection = await connect({ servers: node.url });
@@ -47,13 +47,15 @@ async function publisherOf(node: NatsNode): Promise<string | undefined> {
   }
 }
 
-/** Returns the ids that a reader gets, sorted. */
+/** Returns the ids of the posts that a reader gets, sorted. */
 async function idsIn(node: NatsNode): Promise<string[]> {
   const read = await pipeline(fromJetStream({ ...to(node), until: 'caught up' }), collect());
   return read.map(({ id }) => id).toSorted();
 }
 
-/** Delivers 200 posts. One of them is larger than 8,000 bytes and one has no id. */
+/**
+ * Delivers 200 posts. Among them are a post with more than 8,000 bytes and a post without an id.
+ */
 function withDamaged(fails: boolean): Flow<Activity> {
   const large = `{"created_at":"Wed Jan 31 23:59:00 +0000 2024","id":7,"text":"${'x'.repeat(8000)}"}`;
   const damaged = [large, '{"text":"no id"}'].map(text => new Activity(Buffer.from(text)));
@@ -72,7 +74,7 @@ function withDamaged(fails: boolean): Flow<Activity> {
 describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
   it('publishes each post once over kill -9, even if the servers no longer drop repeated messages', async () => {
     await using node = await startNode();
-    // No cursor is committed, so the publisher must recover from the stream alone.
+    // No cursor is committed, so the publisher must recover its position only from the stream.
     const options = { ...to(node), create, total: 3000, commitIntervalMs: 600_000, waitMs: 20 };
     const first = new Child('publish-child.ts', { ...options, holdAt: 1500 });
     await first.line('at 1000');
@@ -130,7 +132,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     ] as const) {
       const stop = new AbortController();
       const before = async (from: number) => {
-        // Leaves time for acknowledgements and commits.
+        // This leaves time for acknowledgements and commits.
         await wait(20);
         if (from >= stopAt) stop.abort(new Error('stopped'));
       };
@@ -181,11 +183,11 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
   it('fails while another publisher waits for space, at its start or at its end', async () => {
     await using node = await startNode();
     const small = { ...to(node), create: { ...create, maxBytes: 1 << 20 } };
-    // Creates the bucket first, because nats-server 2.9 panics if it is asked for a message of a
+    // The bucket is created first, because nats-server 2.9 panics if it is asked for a message of a
     // stream that it is still creating.
     await pipeline(numberedSource({ total: 1 }), toJetStream({ ...small, name: 'another' }));
     const run = (signal: AbortSignal, takeoverMs = 5000) => {
-      // Large posts fill most of the stream, then small posts fill the rest.
+      // Large posts fill most of the stream, and then small posts fill the rest.
       let posts = 0;
       return pipeline(
         numberedSource({ total: 400 }),
@@ -204,7 +206,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
       const before = await publisherOf(node);
       const first = run(stop.signal);
       await vi.waitUntil(async () => (await publisherOf(node)) !== before, { timeout: 60_000 });
-      // By then, the stream is full.
+      // After this wait, the stream is full.
       await wait(1000);
       const limit = setTimeout(() => second.abort(new Error('has taken over')), 60_000);
       // The second publisher fails when the first one writes its entry. On an idle machine, it
@@ -297,7 +299,8 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
       });
     await run('2/2');
     expect(await idsIn(node)).toEqual(numberedIds(100));
-    // These flows have other identities, so the posts published above do not affect them.
+    // These flows have different identities than those above, so the posts published above do not
+    // affect them.
     await run('1/4', 40);
     await run(undefined, 10);
     const whole = await run('3/3', 10).catch(thrown => thrown);

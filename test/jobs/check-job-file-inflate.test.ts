@@ -13,8 +13,8 @@ async function inflated(parts: Iterable<Uint8Array> | AsyncIterable<Uint8Array>)
 }
 
 /**
- * Delivers a file that hardly compresses, so that it arrives in many chunks. `state.closed` records
- * whether it was closed.
+ * Delivers a file that hardly compresses, so that it arrives in many chunks. `state.closed` tells
+ * whether the file was closed.
  */
 async function* large(state: { closed: boolean }, failure?: Error): AsyncGenerator<Buffer> {
   const file = gzipSync(Buffer.alloc(8_000_000, 'abcdefghijklmnopqrstuvwxyz'), { level: 0 });

@@ -154,7 +154,7 @@ describe('jobs.download', () => {
         : async response => {
             response.setHeader('content-length', gzip.length);
             response.write(gzip.subarray(0, half));
-            // Another process truncates the file, so the next write leaves a hole in it.
+            // Another process truncates the file, so that the next write leaves a hole in it.
             while ((await stat(part).catch(() => undefined))?.size !== half) await sleep(1);
             await truncate(part, 0);
             response.end(gzip.subarray(half));
@@ -274,7 +274,7 @@ describe('jobs.download', () => {
   it('syncs the folder of a file left by a killed download before it records the file', async () => {
     await serveInstead({ files: servedFiles(1) });
     const disk = new SimulatedDisk();
-    // This file keeps the root of the simulated disk after the power cut.
+    // This file keeps the root folder of the simulated disk after the power cut.
     disk.put(`${MOUNT}/other`, Buffer.alloc(0));
     const to = `${MOUNT}/archive`;
     const run = () => onDisk(disk, () => downloadJob(served.account(), UUID, { folder: to }));
@@ -297,7 +297,7 @@ describe('jobs.download', () => {
       }),
     );
     expect(isKnown).toBe(true);
-    // The power cut removes everything that was not synced.
+    // The power cut removes everything that is not synced.
     disk.restart(() => 0);
     expect(disk.files()).toContain(`${to}/.millrace-download.json`);
     expect(disk.files()).toContain(`${to}/${name}`);

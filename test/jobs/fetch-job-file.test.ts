@@ -9,7 +9,7 @@ import { download, running, start, stopServersAfterTests } from './local-job-fil
 
 stopServersAfterTests();
 
-/** Replaces the reply to the first `times` requests for every second file. */
+/** For every second file, replaces the replies to the first `times` requests. */
 function plant(served: JobServer, times: number, fault: (file: Buffer) => Reply): string[] {
   const hit = served.files.filter((_, index) => index % 2 === 1);
   for (const { segment } of hit)
@@ -17,7 +17,7 @@ function plant(served: JobServer, times: number, fault: (file: Buffer) => Reply)
   return hit.map(file => file.segment);
 }
 
-/** This file is too large for memory, and the damage is far before its end. */
+/** A file that is too large for memory. The damage is long before its end. */
 const LARGE_AND_DAMAGED = largeFile(6_000_000, ['{"id":1']);
 
 const LINE_WITHOUT_END = gzipSync(Buffer.alloc(80 * 1024 * 1024, ' '));
@@ -51,7 +51,7 @@ const FAULTS: Record<string, (file: Buffer) => Reply> = {
   'not now (503)': () => status(503, '', { 'retry-after': '1' }),
 };
 
-/** Returns all strings of an error and its causes. */
+/** Returns all strings in an error and in its causes. */
 function secretsOf(error: unknown): string[] {
   const texts: string[] = [];
   for (let at = error; at instanceof Error; at = at.cause)
@@ -154,8 +154,8 @@ describe('a permanent fault', () => {
     ['a line that has no end', LINE_WITHOUT_END, /A line is larger than 67108864 bytes/],
   ])('(%s) is described in the error', async (_, file, message) => {
     const served = await start({ files: servedFiles(3) });
-    // Inflating 64 MiB on every attempt takes too long, so only the last attempts get the large
-    // file.
+    // Inflating 64 MiB in every attempt would take too long, so only the last attempts get the
+    // large file.
     const small = Buffer.alloc(0);
     served.faults.set(served.files[1]!.segment, before => whole(before < 5 ? small : file));
     const { error } = await download(served);

@@ -13,14 +13,15 @@ const MEGABYTE = 2 ** 20;
 const IDLE = 75 * MEGABYTE;
 
 /**
- * Reads a job in a separate process. Returns the peak memory, and how much the memory in use grows
- * during the last two thirds of the files.
+ * Reads a job in a separate process. Returns the peak memory. Also returns by how much the memory
+ * in use grows during the last two thirds of the files.
  */
 async function memoryOf(
   files: number,
   posts: number,
 ): Promise<{ bytes: number; kept: number; posts: number }> {
-  // All files have the same content, so the server needs little memory for any number of files.
+  // All files have the same content, so the server needs little memory, however many files there
+  // are.
   const lines = Array.from({ length: posts }, (_, i) =>
     JSON.stringify({ id: i, text: randomBytes(150).toString('hex').repeat(6), created_at: 'x' }),
   );
@@ -48,9 +49,9 @@ it('reading a job needs less than 250 MB of memory for any number of files', asy
   const posts = bySuite(2_000, 20_800);
   const large = await memoryOf(144, posts);
   expect(large.posts).toBe(144 * posts);
-  // Measured totals are 186 to 218 MB, and more on a busy machine.
+  // The measured totals are 186 to 218 MB, and higher on a busy machine.
   expect(IDLE + large.bytes).toBeLessThan(250 * MEGABYTE);
-  // Each of the 96 files is at least 3.8 MB, so keeping only some of them would exceed this limit.
-  // Retained memory varies less between runs than peak memory.
+  // Each of the 96 files has at least 3.8 MB. If the library kept only some of them, the memory
+  // would exceed this limit. The memory that is kept varies less between runs than the peak memory.
   expect(large.kept).toBeLessThan(20 * MEGABYTE);
 });

@@ -118,8 +118,8 @@ describe('the files of a job', () => {
 
 describe('file URLs without segments', () => {
   /**
-   * Serves files whose addresses do not contain their segments. `order` sets the order of each
-   * list.
+   * Serves files whose addresses do not contain their segments. `order` determines the order of
+   * each list of files.
    */
   async function startNameless(order: (urls: string[], list: number) => string[]) {
     const served = await start({ files: servedFiles(6) });
@@ -285,8 +285,8 @@ describe('jobFiles', () => {
     const served = await start({ files: servedFiles(24) });
     const abort = new AbortController();
     const reason = new Error('enough');
-    // Aborts at a request instead of a time. Before this request, all four connections may be idle,
-    // and idle connections stay open.
+    // Aborts at a request instead of after a time. Before this request, all four connections may be
+    // idle, and idle connections stay open.
     served.faults.set(served.files[7]!.segment, () => () => abort.abort(reason));
     const source = jobFiles(served.account(), UUID, { concurrency: 4 });
     await expect(pipeline(source, gunzip(), collect(), { signal: abort.signal })).rejects.toBe(
@@ -312,7 +312,7 @@ describe('jobFiles', () => {
       const abort = new AbortController();
       const reason = new Error('enough');
       let open: readonly string[] = [];
-      // The first file never arrives. The third is requested when the second is on disk.
+      // The first file never arrives. The third file is requested when the second is on disk.
       served.faults.set(files[0]!.segment, () => () => {});
       served.faults.set(files[2]!.segment, () => async () => {
         open = await spooled();

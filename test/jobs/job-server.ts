@@ -41,8 +41,8 @@ export interface JobServer {
   /** The number of requests for each data file, by segment. */
   readonly fetched: Map<string, number>;
   /**
-   * For each file, a function that returns a replacement for the response. `before` is the number of
-   * earlier requests for the file.
+   * For each file, a function that returns a replacement for the response. `before` is the number
+   * of earlier requests for the file.
    */
   readonly faults: Map<string, (before: number, whole: ServedFile) => Reply | undefined>;
   /** The number of requests for the list of files. */

@@ -37,7 +37,9 @@ export async function expectWhole(): Promise<void> {
     ).toEqual(gzip);
 }
 
-/** Stops the server that `setUpJobServer` has started, and serves a job with other files or totals. */
+/**
+ * Stops the server that `setUpJobServer` has started, and serves a job with other files or totals.
+ */
 export async function serveInstead(options: JobServerOptions): Promise<void> {
   await served.stop();
   served = await jobServer(options);

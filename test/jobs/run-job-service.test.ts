@@ -29,7 +29,10 @@ afterEach(async () => {
   await service?.stop();
 });
 
-/** Creates a job of the local service that is delivered. Faults are planted before its creation. */
+/**
+ * Creates a job in the local service, and waits until it is delivered. The faults are planted
+ * before the job is created.
+ */
 async function delivered(faults: readonly Fault[] = [], options: ServiceOptions = {}) {
   service = createService({ limits: 'relaxed', jobDwellMs: 0, ...options });
   const addresses = await service.start();

@@ -133,7 +133,7 @@ describe('jobs.run', () => {
     const error = runJob(acme, OPTIONS).catch(e => e);
     while ((await listJobs(acme)).jobs[0]?.status !== 'accepted') await sleep(20);
     service.clock.advance(40 * DAY);
-    // Whether the job is delivered before it expires depends on the service, so both outcomes are
+    // The service decides whether the job is delivered before it expires, so both outcomes are
     // valid.
     const outcome = await error;
     if (outcome instanceof Error) {

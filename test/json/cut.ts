@@ -53,7 +53,9 @@ export async function texts(flow: AsyncIterable<Uint8Array>): Promise<string[]> 
   return (await all(flow)).map(bytes => Buffer.from(bytes).toString());
 }
 
-/** Returns the items that a run delivers before it fails, and the error. Throws if the run succeeds. */
+/**
+ * Returns the items that a run delivers before it fails, and the error. Throws if the run succeeds.
+ */
 export async function until<T>(flow: AsyncIterable<T>): Promise<{ items: T[]; error: unknown }> {
   const items: T[] = [];
   try {

@@ -171,8 +171,8 @@ describe('ElementSplitter', () => {
 const fail = (message: string, at: number) => new Error(`${message} at ${at}`);
 
 /**
- * Returns the position where the first value in these blocks ends, or undefined if it is
- * incomplete.
+ * Returns the position at which the first value in these blocks ends. Returns undefined if the
+ * value is incomplete.
  */
 function endIn(blocks: readonly Uint8Array[], maxDepth = 100): number | undefined {
   const value = new ValueEnd(maxDepth, fail);
@@ -188,8 +188,8 @@ function endIn(blocks: readonly Uint8Array[], maxDepth = 100): number | undefine
 }
 
 /**
- * Generates an object or array. Numbers are excluded because only the next character shows where
- * they end.
+ * Generates an object or an array. Numbers are excluded, because only the character after a number
+ * shows where the number ends.
  */
 const value = fc
   .tuple(fc.oneof(fc.array(jsonValue), fc.dictionary(fc.string(), jsonValue)), style)

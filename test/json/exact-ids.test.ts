@@ -6,7 +6,7 @@ import { jsonLike, jsonObject, jsonValue } from '../post/arbitrary-json.js';
 import { printJson, style, type Value } from '../post/print-json.js';
 import { bySuite } from '../suite.js';
 
-/** Returns the expected result of parsing a value exactly. */
+/** Returns the value that the exact parser must return for a document with this value. */
 function exactly(value: Value, key?: string): unknown {
   if (typeof value === 'bigint') {
     const digits = String(value);

@@ -11,7 +11,9 @@ const name = fc.oneof(
   fc.constantFrom('id', 'user_id', 'a.b', 'results', 'valid'),
 );
 
-/** Generates JSON with unusual spacing and escapes, and with numbers that do not fit in a double. */
+/**
+ * Generates JSON with unusual spacing and escapes, and with numbers that do not fit in a double.
+ */
 const json: fc.Arbitrary<string> = fc.letrec(tie => ({
   value: fc.oneof(
     { maxDepth: 4, depthSize: 'small', withCrossShrink: true },

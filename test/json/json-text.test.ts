@@ -5,7 +5,7 @@ import { jsonLike, jsonObject, jsonValue } from '../post/arbitrary-json.js';
 import { printJson, style } from '../post/print-json.js';
 import { bySuite } from '../suite.js';
 
-/** Returns the result of `JSON.parse`, or whether it refuses the string. */
+/** Returns the result of `JSON.parse`. If it refuses the string, the result says so. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -33,7 +33,10 @@ const LETTER = fc.constantFrom(
 );
 const WIDE = fc.constantFrom('\ufeff', '\uffff', '\u2028', '大', '😀', '\u{10ffff}', '\ud83d');
 const UNIT = fc.oneof({ weight: 3, arbitrary: LETTER }, WIDE);
-/** Contains from none to many non-ASCII characters, at any position in a word of four bytes. */
+/**
+ * Generates strings with zero to many non-ASCII characters. These may be at any position in a word
+ * of four bytes.
+ */
 const TEXT = fc.array(fc.tuple(fc.nat(50), UNIT), { maxLength: 60 }).map(parts => {
   return parts.map(([spaces, unit]) => ' '.repeat(spaces) + unit).join('');
 });

@@ -78,7 +78,7 @@ async function framed(blocks: readonly Buffer[], separator: Separator): Promise<
   return found;
 }
 
-/** Computes the expected split of a line with `JSON.parse` only. */
+/** Splits a line only with `JSON.parse`, to get the expected result. */
 function split(text: string, line: number, lineAt: number): Found[] {
   const found: Found[] = [];
   const space = /^[ \t\n\r]*/;

@@ -20,7 +20,10 @@ function isParsedAsObject(json: Buffer): boolean {
   }
 }
 
-/** Expects each of the scans to find the bytes as one record exactly if they are valid. */
+/**
+ * Expects that each of the scans finds the bytes as one record if they are valid, and not
+ * otherwise.
+ */
 function expectSame(json: Buffer): void {
   const expected = isParsedAsObject(json);
   expect([isOneObject(json, 3_000), json.toString()]).toEqual([expected, json.toString()]);
@@ -28,7 +31,7 @@ function expectSame(json: Buffer): void {
   const lines = new ObjectLines('\n', NO_LIMIT);
   const file = Buffer.concat([json, Buffer.from('\n')]);
   const isFound = lines.find(file, 0, file.length) === 1 && lines.next === file.length;
-  // A scan may skip a valid record. `scanObject` then reads it.
+  // A scan may skip a valid record, which `scanObject` then reads.
   if (!expected) expect(isFound).toBe(false);
 }
 
@@ -59,7 +62,7 @@ const token = fc.constantFrom(
   ],
 );
 
-/** Generates a document with bytes removed, inserted or replaced. */
+/** Generates a document in which bytes were removed, inserted or replaced. */
 const mutated = object.chain(json =>
   fc
     .array(fc.tuple(fc.nat(json.length), fc.nat(3), fc.option(token, { nil: '' })), {
@@ -200,7 +203,7 @@ describe('the scan of records', () => {
       const count = lines.find(file, from, file.length);
       for (let index = 0; index < count; index++)
         found.push(file.toString('utf8', lines.startOf(index), lines.endOf(index)));
-      // If a record is larger than the module's memory, the caller must read it.
+      // If a record is larger than the memory of the module, the caller must read the record.
       from = count > 0 ? lines.next : file.indexOf('\n', from) + 1;
     }
     expect(found).toEqual(records.filter(record => record.length < 128 * 1024));

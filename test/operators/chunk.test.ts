@@ -52,8 +52,8 @@ describe('chunk', () => {
   it('has a cursor if it holds no items back, and sometimes cuts a chunk short for one', async () => {
     const cursors: unknown[] = [];
     const lengths: number[] = [];
-    // Batches of 7 and chunks of 10 end together only after 10 batches, which would delay the first
-    // cursor until then.
+    // A batch of 7 and a chunk of 10 end at the same item only after 10 batches. The first cursor
+    // would not come before that.
     for await (const { items, cursor } of chunk<string>(10)(scripted('a', each(60, 7))).batches()) {
       lengths.push(...items.map(({ length }) => length));
       if (cursor !== undefined) cursors.push(cursor);
@@ -84,8 +84,8 @@ describe('chunk', () => {
     let waitedMs = 0;
     for await (const batch of chunk<number>(2, { waitMs: 20 })(live).batches()) {
       seen.push([batch.items, batch.cursor]);
-      // A failed assertion would hang here: the run waits for the source, which waits to be
-      // released.
+      // If an assertion failed here, the run would wait for the source, and the source would wait
+      // to be released.
       if (seen.length === 2) {
         waitedMs = performance.now() - began;
         state.released();

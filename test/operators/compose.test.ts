@@ -55,7 +55,7 @@ describe('compose', () => {
     expect(() => compose(unchecked<typeof double>([]), double)).toThrow(
       'Expected argument 1 of `compose` to be an operator',
     );
-    // Only the last argument may be a sink, so the error mentions sinks.
+    // Only the last argument may be a sink. Therefore, the error for it mentions sinks.
     expect(() => compose(double, unchecked<typeof double>([]))).toThrow(
       'Expected argument 2 of `compose` to be a sink',
     );

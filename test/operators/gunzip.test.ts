@@ -13,7 +13,10 @@ const content = fc.oneof(
   fc.uint8Array(),
   fc.string({ maxLength: 300 }).map(text => Buffer.from(text.repeat(50))),
 );
-/** A file of one or more gzip members, sometimes followed by zeros, with its content. */
+/**
+ * Generates a file of one or more gzip members, sometimes followed by zeros. Also returns the
+ * content of the file.
+ */
 const file = fc
   .tuple(fc.array(content, { minLength: 1, maxLength: 4 }), fc.constantFrom(0, 0, 1, 512))
   .map(([members, zeros]) => ({
@@ -117,8 +120,8 @@ describe('gunzip', () => {
         const flipped = Buffer.from(gzip);
         flipped[at]! ^= bit;
         for (const parts of [[flipped], cutAt(flipped, [at])]) {
-          // A changed flag can announce a header field that takes bytes from the data. No change
-          // may alter the data unnoticed.
+          // A changed flag can announce a header field, whose bytes are then taken from the data.
+          // No change may alter the data without an error.
           const outcome = await until(gunzip()(filesOf(parts))).then(
             ({ error }) => error,
             async () => Buffer.from(await inflated(gunzip()(filesOf(parts)))).toString(),
@@ -170,7 +173,8 @@ describe('gunzip', () => {
         await new Promise<void>(resolve => gzip.flush(constants.Z_SYNC_FLUSH, resolve));
         yield Buffer.concat(compressed);
         compressed = [];
-        // The next read starts before the message arrives and must resolve soon afterwards.
+        // The next read starts before the message arrives, and must resolve soon after it has
+        // arrived.
         for (let i = 0; i < 20 && seen.at(-1) !== message; i++) await new Promise(setImmediate);
         expect(seen.at(-1)).toBe(message);
       }

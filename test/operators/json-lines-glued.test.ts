@@ -21,7 +21,10 @@ import { ofPost } from '../compliance/event.js';
 import { linesOf, rawOf } from '../sinks/damaged.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
-/** Records on one line, with the posts to deliver and the damaged part to report. */
+/**
+ * Records on one line. Each case says which posts are delivered and which part is reported as
+ * damaged.
+ */
 type Case = readonly [
   name: string,
   line: string,
@@ -37,8 +40,8 @@ const C = post(103);
 /** A position within the post's text. */
 const CUT = A.indexOf('ords');
 /**
- * A masked post, as `withoutDeleted` writes it, and a post that is exactly as long as its masked
- * form.
+ * `MASKED` is a masked post as `withoutDeleted` writes it. `AS_LONG` is a post with exactly the
+ * same length.
  */
 const MASKED =
   '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":101,"id_str":"101","text":"","user":{"id":7,"id_str":"7","name":"","screen_name":""},"hidden":"deleted","matching_rules":[{"tag":"red","id":1,"id_str":"1"}]}';
@@ -72,7 +75,7 @@ const CASES: readonly Case[] = [
   ['a word that is cut', `${START}"a":tru}`, [], [`${START}"a":tru}`]],
 ];
 
-/** `live` puts a user function into the flow, so the engine cannot run it. */
+/** With `live`, the flow contains a user function, so the engine cannot run the flow. */
 const WAYS = ['live', 'here', 'threads'] as const;
 type Way = (typeof WAYS)[number];
 

@@ -98,7 +98,7 @@ async function run(
   }
   return {
     error,
-    // How much was written before an error is not specified, so it is not compared.
+    // It is not specified how much is written before an error, so this is not compared.
     contents: error === undefined ? contents : undefined,
     dropped: error === undefined ? Object.fromEntries(progress?.dropped ?? []) : undefined,
   };
@@ -127,7 +127,7 @@ const line = fc
       case 0:
         return old;
       case 1:
-        // Adds the matching rules that posts of both formats contain.
+        // Adds the members with matching rules that posts of the two formats have.
         return old.replace(
           /\}$/,
           ',"matching_rules":[{"tag":"other"}],"gnip":{"matching_rules":[]}}',
@@ -223,7 +223,7 @@ describe('rules given as a list for stored files', () => {
       ),
       { numRuns: bySuite(12, 400) },
     );
-    // The property is only useful if threads decoded files and posts matched.
+    // The property is only useful if threads have decoded files and posts have matched.
     expect(asked('decode')).toBeGreaterThan(bySuite(3, 10));
     expect(matched).toBeGreaterThan(bySuite(5, 20));
     expect(unmatched).toBeGreaterThan(bySuite(3, 10));
@@ -253,7 +253,8 @@ describe('rules given as a list for stored files', () => {
       await tombstones.record([
         ofPost('delete', '1007'),
         ofPost('delete', '1100'),
-        // This event about the author removes the place, which one of the rules needs.
+        // This event, which is about the author, removes the place. One of the rules needs the
+        // place.
         scrubGeo(PLAIN.author.id, '1250'),
       ]);
       const rules = [...RULES, { value: 'place:boulder', tag: 'place' }];
@@ -281,7 +282,7 @@ describe('rules given as a list for stored files', () => {
     const rules = words.flatMap((one, at) =>
       words.slice(at + 1).map(two => ({ value: `${one} ${two}`, tag: `t${at % 5}` })),
     );
-    // Reverses the real frequencies of the terms.
+    // This frequency makes common terms rare and rare terms common.
     const frequency = (term: string) => Number(term.slice(1)) / 30;
     const expected = await run(paths, matchRules(compileRules(rules, { frequency })), 0);
     expect(await run(paths, matchRules(rules, { frequency }), 2)).toEqual(expected);
@@ -392,7 +393,7 @@ describe('rules given as a list for stored files', () => {
       return { bytes: `${texts[0]}\n${other}\n`.length, line: text.indexOf('\n') };
     };
     const { bytes, line } = await written([20]);
-    // A line has room for the posts, another eighth of their size, and 512 bytes.
+    // The memory for a line has space for the posts, another eighth of their size, and 512 bytes.
     const room = 20 + bytes + Math.ceil(bytes / 8) + 512 - line;
     await written([-4, -3, -2, -1, 0, 1, 2, 3].map(more => room + more));
   });
@@ -415,7 +416,7 @@ describe('rules given as a list for stored files', () => {
     let [isOver, ended] = [false, 0];
     process.once('worker', thread => {
       const poll = () => {
-        // The thread has not read the rules yet.
+        // At this point, the thread has not read the rules yet.
         if (Atomics.load(state, 4) === 0) {
           if (!isOver) setImmediate(poll);
           return;
@@ -428,7 +429,7 @@ describe('rules given as a list for stored files', () => {
     expect(await run(paths, matching, 1)).toEqual(expected);
     isOver = true;
     expect(ended).toBe(1);
-    // The thread's number is still set, so it did not reach the end of the file.
+    // The thread's number is still set, so the thread has not reached the end of the file.
     expect(Atomics.load(state, 4)).toBe(1);
   });
 

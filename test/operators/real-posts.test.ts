@@ -55,7 +55,7 @@ it.skipIf(data === undefined)(
   },
 );
 
-/** Finds the id in the text without the code under test. */
+/** Finds the id in the text of a post, without the code under test. */
 function idOf(line: Buffer): string {
   const post = JSON.parse(line.toString()) as { id_str?: string; id: string };
   return post.id_str ?? /\d+$/.exec(post.id)![0];

@@ -29,7 +29,10 @@ const streams = (id: string) =>
     Buffer.from(`{"id":"tag:search.twitter.com,2005:${id}","objectType":"activity","verb":"post"}`),
   );
 
-/** Creates an id as the service does: the time in the high bits, other data in the low bits. */
+/**
+ * Creates an id like those of the service, with the time in the high bits and other data in the low
+ * bits.
+ */
 const idAt = (ms: number, low = 0) => String((BigInt(ms) << 22n) | BigInt(low));
 
 async function sampled(

@@ -27,7 +27,7 @@ describe('throttle', () => {
     const batches = flow.batches({ signal })[Symbol.asyncIterator]();
     expect(await batches.next()).toMatchObject({ value: { items: [1] } });
     const second = batches.next();
-    // Node emits the warning one turn after the timer starts.
+    // Node emits the warning in the turn after the timer has started.
     for (let turn = 0; turn < 20; turn++) await new Promise(resolve => setImmediate(resolve));
     controller.abort();
     await expect(second).rejects.toBe(signal.reason);
@@ -52,8 +52,8 @@ describe('throttle', () => {
           const times: number[] = [];
           for await (const _ of throttle<string>({ items, perMs })(scripted('a', script)))
             times.push(performance.now());
-          // Times are measured from the start, because a consumer may see an item any time after
-          // `throttle` delivered it.
+          // Times are measured from the start of the run, because a consumer may see an item any
+          // time after `throttle` has delivered it.
           for (const [index, time] of times.entries())
             expect(time - began).toBeGreaterThan(Math.floor(index / items) * (perMs - 2));
           const flow = throttle<string>({ items, perMs })(scripted('a', script));

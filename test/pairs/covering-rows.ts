@@ -1,12 +1,12 @@
 /**
- * The chosen value of each key. If a stage itself is a key, its value is `yes` or `no`. If it is `no`,
- * the row has no keys for the options of the stage.
+ * The chosen value of each key. If a stage itself is a key, its value is `yes` or `no`. If it is
+ * `no`, the row has no keys for the options of the stage.
  */
 export type Row = Readonly<Record<string, string>>;
 
 /**
- * For each stage and each of its options, the names of the values to try. The first value of an option
- * is the simplest one.
+ * For each stage and each of its options, the names of the values to try. The first value of an
+ * option is the simplest one.
  */
 export type Domain = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
 
@@ -14,8 +14,8 @@ export type Domain = Readonly<Record<string, Readonly<Record<string, readonly st
 export interface Conflict {
   readonly reason: string;
   /**
-   * Returns whether the row contains the conflict. The row may be incomplete. If this returns true, it
-   * must still return true when keys are added to the row.
+   * Returns whether the row contains the conflict. The row may be incomplete. If this returns true,
+   * it must still return true when keys are added to the row.
    */
   readonly holds: (row: Row) => boolean;
   /** An example row that the library refuses with an error about `option`. */
@@ -27,9 +27,10 @@ export interface Rules {
   readonly always: readonly string[];
   readonly conflicts: readonly Conflict[];
   /**
-   * A row covers a pair that contains one of these `values` only if the row has none of the `others`,
-   * unless the pair itself contains them. For example, a row in which threads do nothing does not test
-   * a number of threads. Each entry of `others` is a list of values that must occur together.
+   * A row covers a pair that contains one of these `values` only if the row has none of the
+   * `others`, unless the pair itself contains them. For example, a row in which threads do nothing
+   * does not test a number of threads. Each entry of `others` is a list of values that must occur
+   * together.
    */
   readonly alone: {
     readonly values: readonly string[];
@@ -134,8 +135,8 @@ export function coveringRows(domain: Domain, rules: Rules, random: () => number)
 }
 
 /**
- * Returns a conflict that every row with these two values contains. Considers what the values require.
- * For example, two sinks require `tee`, which refuses some options.
+ * Returns a conflict that every row with these two values contains. Considers what the values
+ * require. For example, two sinks require `tee`, which refuses some options.
  */
 export function conflictOf(
   pair: Pair,

@@ -31,7 +31,10 @@ export interface MadeItem {
   readonly made: string;
 }
 
-/** The options that both calls have. The row itself creates the connection. See run-jetstream-row.ts. */
+/**
+ * The options that both calls have. The row itself creates the connection. See
+ * run-jetstream-row.ts.
+ */
 const connecting: Readonly<Record<string, Values>> = {
   connection: { 'a function': is(0), open: is(0) },
   domain: { ...unset, given: is(SERVER_DOMAIN) },
@@ -110,7 +113,9 @@ export const JETSTREAM_OPTIONS: Domain = domainOf(JETSTREAM_VALUES);
 export const endsByCount = (row: Row): boolean =>
   row['fromJetStream.until'] === 'never' || row['fromJetStream.until'] === 'not given';
 
-/** Returns whether one of the two options for topics has a value. They are always given together. */
+/**
+ * Returns whether one of the two options for topics has a value. They are always given together.
+ */
 const mayHaveTopics = (row: Row, value: string): boolean =>
   row['toJetStream.topics'] === value || row['toJetStream.topic'] === value;
 

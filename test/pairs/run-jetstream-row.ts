@@ -244,8 +244,8 @@ function inOneLine(raw: Buffer, row: Row): string {
 }
 
 /**
- * Publishes the posts of a row until a run completes, and then once more. Reads the posts until each
- * reader completes, and then once more. Compares the items after both.
+ * Publishes the posts of a row until a run completes, and then once more. Reads the posts until
+ * each reader completes, and then once more. Compares the items after both.
  */
 export async function tryJetStreamRow(row: Row): Promise<void> {
   const folder = await temporaryFolder();

@@ -96,8 +96,8 @@ function order(row: Row, title: string, run: number): Promise<DeliveredJob> {
 }
 
 /**
- * Calls `jobs.download`. @param run The position of the call, starting at 1. Only the first call may
- * be stopped.
+ * Calls `jobs.download`. @param run The position of the call, starting at 1. Only the first call
+ * may be stopped.
  */
 function download(
   row: Row,

@@ -300,8 +300,8 @@ async function check(run: ServiceRow, times: readonly number[]): Promise<void> {
 }
 
 /**
- * Returns items in an order in which they can be compared. Events may be repeated, and the event that
- * happens during the first run may arrive only in the next run.
+ * Returns items in an order in which they can be compared. Events may be repeated, and the event
+ * that happens during the first run may arrive only in the next run.
  */
 function comparable(items: readonly string[], row: Row, times: readonly number[]): string[] {
   const isLate = (item: string) => item === `event ${LIVE_ID}` && times.length === 1;

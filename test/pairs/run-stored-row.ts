@@ -472,8 +472,8 @@ async function rowsBelow(
 }
 
 /**
- * Checks that the file of damaged records contains each record once, and that each function was called
- * for all of them. `take` may end the run before some of the records are read.
+ * Checks that the file of damaged records contains each record once, and that each function was
+ * called for all of them. `take` may end the run before some of the records are read.
  */
 function checkDamaged(run: RowRun, files: readonly StoredFile[], outputs: Outputs): void {
   const { row, seen } = run;

@@ -4,7 +4,8 @@ import { DECODING, SOURCES } from './service-values.js';
 /**
  * Declares that a source refuses these values together, with an error about `option`.
  *
- * @param others Further values of the example row, so that the library refuses it for no other reason.
+ * @param others Further values of the example row, so that the library refuses it for no other
+ * reason.
  */
 function refuses(
   source: string,
@@ -200,8 +201,8 @@ const isEndless = (row: Row): boolean =>
   (row.compliance === 'yes' && row['take.(count)'] === '5');
 
 /**
- * Returns whether a row has a checkpoint. If the row is incomplete, returns whether it can still get
- * one.
+ * Returns whether a row has a checkpoint. If the row is incomplete, returns whether it can still
+ * get one.
  */
 function mayHaveCheckpoint(row: Row): boolean {
   if (row.committed !== 'no') return true;

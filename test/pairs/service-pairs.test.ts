@@ -83,7 +83,7 @@ describe('a covering set of option rows for service sources', () => {
 
 let asked: ReturnType<typeof askedOfThreads>;
 
-/** Returns whether the files of a job are decoded by threads. */
+/** Returns whether threads decode the files of a job. */
 function usesThreads(row: Row): boolean {
   const { values, others } = SERVICE_RULES.alone;
   return (

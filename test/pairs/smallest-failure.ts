@@ -25,8 +25,8 @@ function notFirst(row: Row, domain: Domain, { always }: Rules): Row {
 }
 
 /**
- * Reduces a failing row, so that as few options as possible have a value other than their first one.
- * Returns the error of the reduced row.
+ * Reduces a failing row, so that as few options as possible have a value other than their first
+ * one. Returns the error of the reduced row.
  *
  * @param errorOf Runs a row. Returns `undefined` if the row passes.
  */

@@ -21,7 +21,7 @@ afterAll(() => tombstones.close());
 
 const post = new millrace.Activity(Buffer.from('{"id":1}'));
 
-/** The function that creates each stage. */
+/** For each stage, a function that creates it. */
 const CALLS: Readonly<Record<string, (options: never) => unknown>> = {
   pipeline: o => millrace.pipeline(post as never, millrace.collect(), o),
   localFiles: o => millrace.localFiles('x', o),
@@ -96,8 +96,8 @@ describe('a covering set of option rows', () => {
 });
 
 /**
- * Returns whether a sink of the row uses threads and no other value keeps the posts on the main
- * thread.
+ * Returns whether a sink of the row uses threads, and no other value of the row keeps the posts on
+ * the main thread.
  */
 function usesThreads(row: Row): boolean {
   const { values, others } = RULES.alone;

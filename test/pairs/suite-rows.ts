@@ -10,8 +10,8 @@ import { type Covering, coveringRows, type Domain, type Row, type Rules } from '
 const SEED = isNightly ? (propertySeed(process.env.MILLRACE_SEED) ?? Date.now()) : 1;
 
 /**
- * A covering set of rows, and the rows of it that the suite runs. The everyday suite runs every fourth
- * row.
+ * A covering set of rows, and the rows of it that the suite runs. The everyday suite runs every
+ * fourth row.
  */
 export interface SuiteRows extends Covering {
   readonly tried: readonly { readonly row: Row; readonly number: number }[];

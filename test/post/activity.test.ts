@@ -11,7 +11,7 @@ import { minimal } from './minimal-post.js';
 import { type AuthorModel, type PostModel, postModel } from './post-model.js';
 import { style } from './print-json.js';
 
-/** Reads every property of an activity and of the posts nested in it. */
+/** Reads every property of an activity and of the posts that are nested in it. */
 function said(activity: Activity | undefined): unknown {
   if (activity === undefined) return undefined;
   const { id, postedAt, text, author, verb, lang, link, matchingRules, tags, edits } = activity;
@@ -31,7 +31,7 @@ function said(activity: Activity | undefined): unknown {
   };
 }
 
-/** Returns the properties that an activity of this post must have. */
+/** Returns the properties that the activity of this post must have. */
 function expected(post: PostModel | undefined): unknown {
   if (post === undefined) return undefined;
   const rules = post.rules ?? [];
@@ -182,7 +182,7 @@ describe('Activity', () => {
           );
           const changed = new Activity(bytes).withMatchingRules(rules);
           expect(changed.matchingRules).toEqual(rules);
-          // After parsing, the post differs from the original only in its matching rules.
+          // If both are parsed, the post differs from the original only in its matching rules.
           const before = parseExact(json) as { matching_rules?: unknown; gnip?: object };
           const printed = rules.map(({ tag, id }) => ({ tag, ...(id && { id, id_str: id }) }));
           if (original) before.matching_rules = printed;

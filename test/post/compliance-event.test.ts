@@ -8,7 +8,9 @@ const parse = (text: string) => {
   expect(raw.toString()).toBe(text);
   return { ...told, ...(at === undefined ? {} : { at: at.getTime() }) };
 };
-/** In the service's own examples, the numeric id is rounded and only `id_str` is exact. */
+/**
+ * A status as in the service's own examples: the numeric id is rounded, and only `id_str` is exact.
+ */
 const STATUS =
   '"status":{"id":601430178305220600,"id_str":"601430178305220608","user_id":3198576760,"user_id_str":"3198576760"}';
 const post = { postId: '601430178305220608', userId: '3198576760', at: 1432228155593 };

@@ -19,14 +19,14 @@ const POST = JSON.stringify({
   text: 'snow',
   retweeted_status: { id_str: '9', created_at: 'Wed Oct 10 20:19:24 +0000 2018', text: 'ice' },
 });
-/** A type for items of all the kinds below. */
+/** A type that items of all the kinds below have. */
 type Held = Buffer & { readonly activity: Activity } & readonly [Activity & Buffer];
 const EVENT = '{"delete":{"status":{"id_str":"5","user_id_str":"6"},"timestamp_ms":"1"}}';
 
 describe('detached()', () => {
   it('copies an activity out of a large buffer with everything already read', () => {
     const post = new Activity(inBlock(POST));
-    // Reading a property stores the positions of members in the activity.
+    // When a property is read, the activity stores the positions of members.
     expect(post.format).toBe('original');
     const [held] = detached([post]);
     expect(held).toBe(post);

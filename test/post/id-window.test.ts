@@ -17,7 +17,10 @@ class Model {
   }
 }
 
-/** Few different ids, so that they repeat, and ids near every limit of the encoding. */
+/**
+ * Generates ids. Most of them are from a small set, so that they repeat, and others are near the
+ * limits of the encoding.
+ */
 const id = fc.oneof(
   { weight: 5, arbitrary: fc.bigInt({ min: 1n, max: 40n }).map(String) },
   {

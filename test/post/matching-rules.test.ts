@@ -9,7 +9,7 @@ import {
 } from '../../src/post/matching-rules.js';
 import { minimal } from './minimal-post.js';
 
-/** Rules as a post lists them. Each may lack its value, tag or id. */
+/** Generates rules as a post lists them. A rule may lack its value, its tag or its id. */
 const rules = fc.array(
   fc
     .record({

@@ -23,7 +23,7 @@ describe('parsePost', () => {
     fc.assert(
       fc.property(arbitraryPost, jsonValue, style, fc.nat(), ({ json }, extra, look, where) => {
         const member = `"extra":${printJson(extra, look)}`;
-        // Inserts the member after any comma between members.
+        // Inserts the member after one of the commas between members.
         const commas = [...json.matchAll(/(?<=[\w\]}"] *),(?=")/g)].map(match => match.index);
         const at = commas[where % commas.length] ?? json.indexOf(',');
         const text = `${json.slice(0, at)},${member}${json.slice(at)}`;
@@ -39,8 +39,8 @@ describe('parsePost', () => {
     fc.assert(
       fc.property(jsonObject, style, (members, look) => {
         const json = printJson({ ...members, last: [] }, look);
-        // For a long number in an array, the surrounding bytes do not show whether it is inside a
-        // string.
+        // If a long number is in an array, the bytes around it do not show whether the number is
+        // inside a string.
         const doubtful = printJson({ ...members, last: [12345678901234567n] }, look);
         const told = parsePost(Buffer.from(json));
         const untold = parsePost(Buffer.from(doubtful));
@@ -84,14 +84,20 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Short ids of unknown members stay numbers, so both sides are compared as strings. */
+/**
+ * Converts integers to strings. The short ids of unknown members stay numbers, so the values are
+ * compared as strings.
+ */
 function withoutShortIds(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value), (_key, member) =>
     typeof member === 'number' && Number.isInteger(member) ? String(member) : member,
   );
 }
 
-/** Counts the long numbers in a value: those that are members, and those in arrays. */
+/**
+ * Counts the long numbers in a value. Those that are members and those in arrays are counted
+ * separately.
+ */
 function longNumbers(value: Value, inArray = false): { keyed: number; listed: number } {
   if (typeof value === 'bigint') {
     const long = String(value).replace('-', '').length >= 16 ? 1 : 0;

@@ -23,7 +23,7 @@ const streams = ['activity-gnacs.jsonl', 'activity-gnip4j.jsonl', 'activity-twee
 
 type Fields = { [key: string]: Fields & string };
 
-/** Computes the accessors' values from the result of `JSON.parse`. */
+/** Computes the values of the accessors from the result of `JSON.parse`. */
 function parsed(post: Fields, original: boolean): object {
   const id = String(original ? post.id_str : post.id?.split(':').at(-1));
   const user = original ? post.user : post.actor;
@@ -97,8 +97,8 @@ describe.skipIf(folder === undefined)(
         file => activitiesOf(file).map(said),
       );
       expect(a.length).toBe(11);
-      // The two formats truncate the text of a retweet differently, but the retweeted post has the
-      // full text.
+      // The two formats truncate the text of a retweet at different places, but the full text is in
+      // the retweeted post.
       const comparable = (post: Said): object => ({
         ...post,
         text: post.verb === 'share' ? post.text.slice(0, 130) : post.text,

@@ -40,7 +40,7 @@ async function ids(): Promise<string[]> {
   return lines.map(line => JSON.parse(line).id_str).sort();
 }
 
-/** Returns the posts of a replay of all minutes. */
+/** Returns the posts that a replay of all minutes delivers. */
 async function expected(): Promise<string[]> {
   const toDate = new Date(floorTo(MINUTE, service.clock.now() - 31 * MINUTE));
   const posts = await pipeline(replay(acme(), { ...common(), toDate }), collect());
@@ -74,8 +74,8 @@ describe('an incremental replay', () => {
     await run();
     const end = formatTimestamp(floorTo(MINUTE, service.clock.now() - 31 * MINUTE));
     service.clock.advance(5 * DAY + HOUR);
-    // The start of the window shows whether the run resumed, so it need not read five days of
-    // posts.
+    // The start of the window shows whether the run has resumed, so this run need not read five
+    // days of posts.
     await expect(run(1)).rejects.toThrow('crash');
     service.clock.advance(5 * DAY - HOUR);
     start = service.clock.now();

@@ -93,7 +93,7 @@ describe('a connection of a replay', () => {
     server.script.push(async response => {
       begin(response);
       await send(response, wire.subarray(0, crc));
-      // Sends the checksum only after the last message was read.
+      // The checksum is sent only after the last message was read.
       await vi.waitFor(() => expect(progress.receivedBytes).toBe(crc), { timeout: 20_000 });
       response.end(wire.subarray(crc));
     });

@@ -20,8 +20,8 @@ import {
 setUpReplay();
 
 /**
- * Creates a timing that does not wait. For connections that `isSlow` selects, the given part takes
- * 5 s of its time.
+ * Creates a timing that does not wait. For the connections that `isSlow` selects, `part` takes 5 s
+ * on this timing.
  */
 function slowConnections(
   part: 'storing its time' | 'opening it',
@@ -73,8 +73,8 @@ describe('the budget of five connections in five minutes', () => {
 
   it.each([
     ['storing its time', (index: number) => index % 4 === 0],
-    // The third of every seven connections is slow. The next run may connect when it no longer
-    // counts.
+    // Of every seven connections, the third is slow. When it no longer counts, the next run may
+    // connect.
     ['opening it', (index: number) => index % 7 === 2],
   ] as const)('is kept if some connections take seconds for %s', async (part, isSlow) => {
     const window = past(200);
@@ -88,8 +88,8 @@ describe('the budget of five connections in five minutes', () => {
     const middle = window.from + 100 * MINUTE;
     const runs: [Window, number][] = [
       [{ ...window, to: middle }, 0],
-      // By the monotonic clock, the connections of the first run no longer count, so only the file
-      // limits the second run.
+      // By the monotonic clock, the connections of the first run no longer count. Only the times in
+      // the file limit the second run.
       [{ ...window, from: middle }, DAY],
     ];
     for (const [half, aheadMs] of runs) {

@@ -99,8 +99,7 @@ describe('the next step of a replay', () => {
 });
 
 /**
- * Returns the connections and the duration of a replay whose connections all complete without
- * taking time.
+ * Returns the connections and the duration of a replay. All connections complete, and take no time.
  */
 function completed(minutes: number, machine = machineOf(pastOf(minutes))) {
   let now = NOW;
@@ -153,7 +152,7 @@ describe('a replay whose connections all complete', () => {
           let now = NOW;
           const next = () => machine.next(now, now, connects);
           for (let action = next(); action.do !== 'done'; action = next()) {
-            // The first connection shows how many bytes a minute has.
+            // The first connection shows how many bytes a minute contains.
             if (minutes <= 16 || machine.state.chunk > 16 * MINUTE)
               said.push([now, machine.leftMs(now, now, pace, connects)]);
             if (action.do === 'wait') now += action.ms;

@@ -59,7 +59,7 @@ function posts(options: Partial<ReplayOptions> = {}) {
   });
 }
 
-/** Returns a digest of each activity's bytes, to keep failure messages readable. */
+/** Returns a digest of the bytes of each activity, so that failure messages stay readable. */
 const rawOf = async (flow = posts()) =>
   (await collect<{ raw: Buffer }>()(flow)).map(({ raw }) => digest(raw));
 
@@ -71,7 +71,7 @@ function digest(raw: Uint8Array): string {
 describe('a replay of the local service', () => {
   it('writes hourly files with exactly the counted posts', async () => {
     const target = path.join(folder, 'out');
-    // Rules also match the quoted post, but searches and counts do not.
+    // Rules also match the quoted post, but searches and counts do not match it.
     const query = '(coffee OR rain OR music OR #music OR snow) -is:quote';
     await replayRules.add(acme(), [{ value: query, tag: 't' }]);
     const written = await pipeline(
@@ -116,7 +116,7 @@ describe('a replay of the local service', () => {
       const whole = await rawOf();
       expect(whole.length).toBeGreaterThan(100);
       service.faults.plant(fault);
-      // Ranges that are requested again may arrive later than others.
+      // A range that is requested again may arrive after later ranges.
       expect((await rawOf()).toSorted()).toEqual(whole.toSorted());
       expect(service.faults.list().every(planted => planted.hits > 0)).toBe(true);
     },
@@ -201,7 +201,7 @@ describe('a replay of the local service', () => {
             checkpoint: `${target}/checkpoint.json`,
             line: ({ raw }) => raw,
           });
-        // The first run stops after some batches but keeps its commits.
+        // The first run stops after some batches. Its commits are kept.
         const until = (last: number) =>
           new Flow<{ raw: Buffer }>(async function* (run) {
             let batches = 0;

@@ -18,7 +18,10 @@ async function readAll(spool: ReplaySpool): Promise<string[]> {
   return read;
 }
 
-/** Blocks of records and the bytes between them, with the end of each batch. */
+/**
+ * Generates blocks that contain records and the bytes between them. Also generates where each batch
+ * ends.
+ */
 const blocks = fc.array(
   fc.array(
     fc.record({

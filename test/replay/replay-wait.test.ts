@@ -48,7 +48,7 @@ describe('a wait of a replay', () => {
     expect(got).toEqual(idsOf(sent));
     const sleptMs = timing.slept.reduce((sum, ms) => sum + ms, 0);
     expect(Math.abs(endedMs + sleptMs - untilMs)).toBeLessThan(1000);
-    // The first connection provides the service's time.
+    // The first connection tells the client the service's time.
     expect(server.received.length).toBe(2);
     expect(waits.map(wait => [wait.reason, Math.round(wait.until.getTime() / 1000)])).toEqual([
       ['too recent', until / 1000],

@@ -94,8 +94,8 @@ describe('a replay', () => {
     const window = past(24 * 60);
     const sent = wirePosts(window, 1, 'x');
     server.otherwise = wholeReplay(sent);
-    // Only waits take time here. On a busy machine, real time would delay the second connection
-    // more than the others, and the seventh would then correctly wait too.
+    // Only waits take time in this test. On a busy machine, real time would delay the second
+    // connection more than the others, and then the seventh connection would correctly wait too.
     const now = timing.now();
     const elapsed = timing.elapsed();
     const sleptMs = () => timing.slept.reduce((sum, ms) => sum + ms, 0);
@@ -119,7 +119,7 @@ describe('a replay', () => {
     const [{ waitMs, leftMs = 0 }] = waits as [ReplayWait];
     expect(leftMs).toBeGreaterThanOrEqual(waitMs);
     expect(leftMs).toBeLessThan(waitMs + 2 * MINUTE);
-    // The display shows a countdown of the same estimate.
+    // The display counts down from the same estimate.
     expect(left[0]).toBeGreaterThan(leftMs - MINUTE);
     expect(left[0]).toBeLessThanOrEqual(leftMs);
   });
@@ -134,7 +134,7 @@ describe('a replay', () => {
     );
     const lengths = server.received.map(windowOf).map(({ from, to }) => (to - from) / MINUTE);
     expect(lengths[0]).toBe(16);
-    // The separators between records count as well.
+    // The separators between records are included.
     expect(Math.max(...lengths)).toBeLessThan(25);
   });
 });

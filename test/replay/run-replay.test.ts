@@ -157,8 +157,8 @@ describe('the folder of a replay', () => {
   const timings = { firstChunkMs: MINUTE, maxChunkMs: MINUTE };
 
   /**
-   * Delivers posts up to the given number of cursors, or all posts. Returns their ids and the last
-   * cursor.
+   * Delivers posts until the given number of cursors has arrived, or all posts. Returns the ids of
+   * the posts and the last cursor.
    */
   async function deliver(
     flow: ReturnType<typeof posts>,

@@ -33,8 +33,8 @@ export function acme(options: Partial<AccountOptions> = {}): Account {
 }
 
 /**
- * Returns the timing of a new process. Waits advance the clock. The only thing that the process shares
- * with earlier processes is the wall clock.
+ * Returns the timing of a new process. Waits advance the clock. The only thing that the process
+ * shares with earlier processes is the wall clock.
  */
 export function timingOfProcess(clock: { now: number }): Timing {
   const started = clock.now;
@@ -69,8 +69,8 @@ export const idsOf = (items: readonly { readonly id: string }[]) => items.map(({
 export const collected = (flow: ReturnType<typeof posts>) => collect<Activity>()(flow);
 
 /**
- * Returns the posts of a replay. Its first connection gets this reply, and all later connections get
- * complete replies.
+ * Returns the posts of a replay. Its first connection gets this reply, and all later connections
+ * get complete replies.
  */
 export async function followedBy(
   first: Reply,

@@ -10,7 +10,10 @@ export let server: ScriptedServer;
 /** The server of rules that the current test uses. */
 export let stream: RulesStream;
 
-/** The account of the current test. Its name contains a space, and its stream is not the default one. */
+/**
+ * The account of the current test. Its name contains a space, and its stream is not the default
+ * one.
+ */
 export let acme: Account;
 
 /** Before each test of a file, starts a server of replay rules. Stops it afterwards. */

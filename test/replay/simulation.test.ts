@@ -14,8 +14,8 @@ const REPLAYS = bySuite(125, 30_000);
 type Sums = Record<keyof SimulatedReplay, number> & { readonly worst: readonly number[] };
 
 /**
- * Runs simulations with the seeds from 1 and adds up their results. `worst` lists seeds with lost
- * or repeated posts.
+ * Runs simulations with the seeds 1, 2, 3 and so on, and adds up their results. `worst` lists the
+ * seeds with lost or repeated posts.
  */
 function simulateAll(seeds: number, parts: Parts = REAL_PARTS): Sums {
   const sums: Record<string, number> = {};
@@ -45,7 +45,7 @@ describe(`${REPLAYS} replays against a service that fails in every way`, () => {
   });
 });
 
-/** Each mutant breaks one rule of the replay, and the simulation must detect it. */
+/** Mutants that each break one rule of the replay. The simulation must detect all of them. */
 const MUTANTS: Record<string, { parts: Partial<Parts>; breaks: keyof SimulatedReplay }> = {
   'the end of a connection is taken as done': {
     breaks: 'lost',

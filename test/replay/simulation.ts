@@ -39,8 +39,8 @@ interface Post {
 }
 
 /**
- * Simulates one replay in virtual time. The seed decides how the service fails. The logic of replays,
- * the ids and the commits are real, but sockets and files are simulated.
+ * Simulates one replay in virtual time. The seed decides how the service fails. The logic of
+ * replays, the ids and the commits are real, but sockets and files are simulated.
  */
 export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedReplay {
   const random = randomOf(seed);
@@ -58,8 +58,8 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
   const posts = postsOf(window, random);
   const clockOff = chance(0.1) ? whole(-60, 60) * MINUTE : 0;
   /**
-   * Whether responses have a `Date` header. If they have none, the client assumes that its clock and
-   * the service's agree.
+   * Whether responses have a `Date` header. If they have none, the client assumes that its clock
+   * and the service's agree.
    */
   const dated = chance(0.5);
   let heard = false;

@@ -10,7 +10,9 @@ import type { Clause, OperatorName, OperatorValues, RuleNode } from '../../src/r
 import { codePoint } from '../code-point.js';
 
 export interface RuleVocabulary {
-  /** The words that rules may contain. With fewer words, more rules match. By default, any words. */
+  /**
+   * The words that rules may contain. With fewer words, more rules match. By default, any words.
+   */
   readonly words?: readonly string[] | undefined;
   /** The handles and ids of authors. */
   readonly users?: readonly string[] | undefined;
@@ -157,8 +159,8 @@ function arbitraryValues(vocabulary: RuleVocabulary): {
     followers_count: count,
     friends_count: count,
     listed_count: count,
-    // Usually generates a language that the test posts have. `id` and `in` name the same language, and
-    // so do `he` and `iw`.
+    // Usually generates a language that the test posts have. `id` and `in` name the same language,
+    // and so do `he` and `iw`.
     lang: fc.oneof(
       fc.constantFrom('en', 'de', 'id', 'in', 'he', 'iw', 'xx-yy'),
       fc.constantFrom(...languageCodes),
@@ -185,8 +187,8 @@ function arbitraryRadius() {
 }
 
 /**
- * Generates boxes that are less than 25 miles wide (a degree is at most 69 miles). Some of them cross
- * the 180° meridian.
+ * Generates boxes that are less than 25 miles wide (a degree is at most 69 miles). Some of them
+ * cross the 180° meridian.
  */
 function arbitraryBox() {
   const side = fc.double({ min: 0.001, max: 0.35, noNaN: true });

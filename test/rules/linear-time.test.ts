@@ -48,16 +48,19 @@ test.each(Object.entries(RULES))('checking a rule of %s takes linear time', (_, 
   });
 });
 
-/** Half of the length is opening groups. The other half is the content of the innermost group. */
+/**
+ * Returns a rule in which opening groups make up half of the length. The other half is the content
+ * of the innermost group.
+ */
 function nested(open: string, inner: string, length: number): string {
   const groups = Math.floor(length / 2 / open.length);
   return `${open.repeat(groups)}${inner.repeat(length / 2 / inner.length)}a${')'.repeat(groups)}`;
 }
 
 /**
- * Eight times the length must take less than 24 times as long, whereas quadratic work would take 64
- * times. Uses the fastest runs and the lowest ratio. Measures CPU time, because a busy machine
- * delays long work more than short work.
+ * Expects that input of eight times the length takes less than 24 times as long. Quadratic work
+ * would take 64 times as long. Uses the fastest runs and the lowest ratio. Measures CPU time,
+ * because a busy machine delays long work more than short work.
  */
 function expectLinear(length: number, prepare: (length: number) => () => unknown): void {
   const short = prepare(length);

@@ -51,7 +51,7 @@ afterAll(() => service.stop());
 interface Ended {
   readonly posts: readonly Activity[];
   readonly requests: number;
-  /** The number of posts that the service has sent. */
+  /** The number of posts that the service has sent to the run. */
   readonly received: number;
   readonly error: IncompleteError | undefined;
 }
@@ -104,7 +104,7 @@ describe('the budget of a search', () => {
         expect(run.requests).toBeLessThanOrEqual(requests);
         expect(run.received).toBeLessThanOrEqual(posts);
         if (run.error === undefined) break;
-        // The run used as many requests as the budget allows.
+        // The run has used as many requests as the budget allows.
         if (posts > 100) expect(run.requests).toBe(requests);
         expect(run.error.reason).toBe('budget');
         expect(run.error.retryable).toBe(false);
@@ -147,7 +147,7 @@ describe('the budget of a search', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  /** Repeats the run until it is complete. Returns the number of requests. */
+  /** Runs the search again until it is complete. Returns the number of requests. */
   async function untilComplete(sink: () => Sink<Activity, unknown>): Promise<number> {
     let requests = 0;
     const count = () => requests++;

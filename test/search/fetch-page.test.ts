@@ -70,7 +70,7 @@ describe('an invalid response ends a search', () => {
   it('with an error if `next` forms a cycle', async () => {
     for (let i = 0; i < 3; i++)
       for (const next of ['a', 'b', 'c']) server.script.push(page({ next }));
-    // If the search does not notice the cycle, it ends with this page.
+    // This page ends the search if the search does not notice the cycle.
     server.script.push(page({}));
     const { found, error } = await run();
     expect(error).toBeInstanceOf(IncompleteError);

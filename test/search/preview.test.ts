@@ -12,7 +12,7 @@ import { impatient } from '../http/virtual-time.js';
 let service: Service;
 let acme: Account;
 const TO = floorTo(DAY, Date.UTC(2024, 4, 9));
-// The window does not start or end at a day boundary.
+// The window neither starts nor ends at the boundary of a day.
 const WINDOW = {
   product: 'fullarchive',
   fromDate: formatTimestamp(TO - 3 * DAY + 7 * HOUR),
@@ -35,7 +35,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** Returns the posts and the number of requests of a search. */
+/** Returns the posts that a search delivers, and the number of its requests. */
 async function taken(options: Parameters<typeof search>[1]) {
   let requests = 0;
   const count = () => requests++;
@@ -66,7 +66,7 @@ describe('a preview', () => {
     const { posts, requests } = await preview(acme, options);
     const found = await taken(options);
     expect(posts).toBe(found.posts);
-    // The last page of each slice is not full, so slices may need more requests.
+    // The last page of each slice is not full, so a search in slices may need more requests.
     if (!('slices' in option)) expect(requests).toBe(found.requests);
     else expect([requests, found.requests >= requests]).toEqual([40, true]);
   });

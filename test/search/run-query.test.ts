@@ -111,7 +111,7 @@ describe('slices of a window', () => {
       fromDate: '202312311500',
       toDate: '202401150000',
     });
-    // The date is too old for the product. The service reports this.
+    // This date is too old for the product, but only the service reports that.
     expect(resolveDates({ toDate: '202312311130' }, {}, '30day', now)).toEqual({
       fromDate: '202312311129',
       toDate: '202312311130',
@@ -187,7 +187,7 @@ describe('a sliced search', () => {
     const timing = { ...impatient(), now: () => now };
     const first = await run(undated, testAccount(server, { timing }));
     expect(first.found.length).toBeGreaterThan(140);
-    // Two days later, a resumed run keeps the window of the first run.
+    // A run that is resumed two days later keeps the window of the first run.
     const later = testAccount(server, { timing: { ...timing, now: () => now + 2 * DAY } });
     for (const [i, cursor] of first.cursors.entries()) {
       const resume = JSON.parse(JSON.stringify(cursor)) as Cursor;

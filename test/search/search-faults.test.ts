@@ -105,7 +105,7 @@ describe('a search that cannot continue', () => {
       expect.stringMatching(/^posts from 202401010000 to 202401\d{6}$/),
     ]);
     expect(incomplete.message).toContain((incomplete.cause as Error).message);
-    // From here on, the service has no faults.
+    // After this, the service has no faults.
     server.otherwise = searchPages(POSTS);
     const rest = await run({ resume: incomplete.cursor as Cursor });
     expect(rest.found).toEqual(POSTS.slice(20).map(post => post.bytes));
@@ -129,7 +129,7 @@ describe('a search that cannot continue', () => {
     expect(second.missing).toEqual(upTo(20));
     const third = await failed({ resume: second.cursor as Cursor }, 1);
     expect(third.missing).toEqual(upTo(30));
-    // The limit ends the run within the second page, so the rest of that page is missing.
+    // The limit ends the run in the middle of the second page, so the rest of that page is missing.
     server.otherwise = searchPages(POSTS);
     const { cursor } = await run({ limit: 13 });
     const more = await failed({ limit: 30, resume: cursor as Cursor }, 0);
@@ -213,8 +213,8 @@ describe('a search that is left', () => {
       while (server.received.length < 2) await new Promise(resolve => setTimeout(resolve, 1));
       break;
     }
-    // Closing takes milliseconds on an idle machine. Waiting for the abandoned responses would take
-    // minutes.
+    // On an idle machine, closing takes milliseconds. Waiting for the responses that were abandoned
+    // would take minutes.
     expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
   });
 

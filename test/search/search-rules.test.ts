@@ -49,11 +49,11 @@ const RULES = [
   { value: 'new', tag: 'c' },
   { value: 'day (lang:en OR lang:es)', tag: 'd' },
 ];
-/** The rules fit into three queries, and one of these has two rules. */
+/** Options with which the rules fit into three queries. One of the queries contains two rules. */
 const THREE = { rules: RULES, queryLimits: { clauses: 3 }, maxResults: 10, ...WINDOW } as const;
 const PACKED = packRules(RULES, THREE.queryLimits);
 
-/** Searches for each rule separately. Returns the ids of the matches with their tags. */
+/** Makes a separate search for each rule. Returns the ids of the matches, each with its tags. */
 async function oneByOne(
   rules: readonly { readonly value: string; readonly tag: string }[],
 ): Promise<Map<string, string[]>> {
@@ -199,13 +199,14 @@ describe('a search for rules', () => {
   it('rejects with the missing part if a later query fails, and resumes from that error', async () => {
     const whole = (await run(THREE)).map(({ id }) => id);
     const seen: string[] = [];
-    // The last page always fails, however many requests the first queries need.
+    // The fault hits the last page, however many requests the queries before it need.
     const total = await requestsDuring(() => run(THREE));
     const perQuery: number[] = [];
     for (const { query } of PACKED) perQuery.push(await requestsDuring(() => one(query)));
     expect(perQuery.reduce((sum, n) => sum + n, 0)).toBe(total);
     const [first = 0, second = 0] = perQuery;
-    // Fails at the first page of the second query, then at a later page of it.
+    // The search fails at the first page of the second query, and then at a later page of this
+    // query.
     for (const skip of [first, first + second - 1]) {
       seen.length = 0;
       service.faults.plant({ kind: 'status', status: 401, skip, times: 'always' });
@@ -347,8 +348,8 @@ describe('a search for rules', () => {
           return pipeline(
             search(local(), { ...nightly, incremental: true }),
             tap(() => {
-              // The later queries of a run must not find posts that are newer than the run's
-              // window.
+              // Posts that are newer than the window of the run must not be found by its later
+              // queries.
               service.clock.advance(1_000);
               if (++count === after) throw crash;
             }),
@@ -423,7 +424,7 @@ describe('a search for many rules', () => {
     const server = await new ScriptedServer().start();
     server.otherwise = (response, { params }) => {
       const page = Number(params.next ?? 0);
-      // The first query has more posts than fit into the window of ids. The second query delivers
+      // The first query has more posts than the window of ids can hold. The second query delivers
       // the first of these posts again.
       const isFirst = params.query === 'coffee';
       const ids = isFirst ? Array.from({ length: PAGE }, (_, n) => 1 + page * PAGE + n) : [1];
@@ -458,7 +459,7 @@ async function cursorsOf(flow: ReturnType<typeof search>): Promise<Cursor[]> {
   return cursors;
 }
 
-/** Returns the end of the window of a run that starts now. */
+/** Returns the end of the window for a run that starts now. */
 function searchable(): string {
   return formatTimestamp(floorTo(MINUTE, service.clock.now() - MINUTE));
 }

@@ -26,7 +26,7 @@ afterAll(() => service.stop());
 const local = (options: AccountOptions = {}) =>
   account({ ...addresses, timing: impatient(), limits: { search: [] }, ...options }, {});
 
-/** Returns a window with about 900 posts. The query below matches about 100 of them. */
+/** Returns a window that contains about 900 posts. The query below matches about 100 of them. */
 function threeDays(): { fromDate: string; toDate: string } {
   const to = floorTo(DAY, service.clock.now() - DAY);
   return { fromDate: formatTimestamp(to - 3 * DAY), toDate: formatTimestamp(to) };
@@ -201,7 +201,7 @@ describe('search of the local service', () => {
       expect(whole.length).toBeGreaterThan(0);
       const sliced = await linesOf({ ...options, slices: 4 });
       expect(sliced).toEqual(whole.slice(0, sliced.length));
-      // The oldest minute of 30day and one more minute may expire during the search.
+      // During the search, the oldest minute of 30day and one further minute may expire.
       expect(whole.length - sliced.length).toBeLessThanOrEqual(product === '30day' ? 2 : 0);
     },
   );
@@ -228,8 +228,8 @@ describe('the clock of a search client', () => {
 });
 
 /**
- * Runs a client that uses the service's clock. Time passes only while the client waits, and each
- * request takes up to 250 ms of it, however busy the machine is.
+ * Runs a client that uses the service's clock. Time passes only while the client waits. Each
+ * request takes up to 250 ms on this clock, however busy the machine is.
  */
 async function onServiceClock<T>(
   { clock }: Service,

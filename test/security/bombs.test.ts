@@ -10,21 +10,22 @@ import { isNightly } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 const MIB = 2 ** 20;
-/** A process needs 60 MiB just to load the library. */
+/** The memory limit for most calls. A process needs 60 MiB to load the library. */
 const MAX_MIB = 150;
 /**
- * A message may have 16 MiB. It is copied while it grows, and a replay also holds data that waits
- * for the disk.
+ * The memory limit for streams. A message may have 16 MiB. It is copied while it grows, and a
+ * replay also holds data that waits for the disk.
  */
 const MAX_STREAM_MIB = 260;
 const STREAMS = ['compliance', 'replay'];
 /**
- * A line may have 64 MiB, and the file is fetched twice. Node 22 needs some MiB more than Node 20.
+ * The memory limit for data files. A line may have 64 MiB, and the file is fetched twice. Node 22
+ * needs some MiB more than Node 20.
  */
 const MAX_FILE_MIB = 350;
 /**
- * For these calls, the bomb is a data file. Empty lines are valid in job files, whatever the
- * compression ratio.
+ * The calls for which the bomb is a data file. Job files may contain empty lines, whatever their
+ * compression ratio is.
  */
 const FILES = ['jobFiles', 'download'];
 const ALL = ['search', 'counts', 'usage', 'jobs', 'results', 'rules', 'token', 'engagement'];
@@ -46,8 +47,8 @@ describe('a gzip bomb of 1 GiB in 1 MiB', () => {
   it.each(bombs)(
     'sent for %s ends every call with a typed error and little memory',
     async (kind, start, filler) => {
-      // Outside nightly runs, each bomb is sent to four to six calls, so that each call gets two
-      // bombs. Streams get the lines.
+      // If the run is not nightly, each bomb is sent to four to six calls, so that each call gets
+      // two bombs. Streams get the bomb of lines.
       const turn = bombs.findIndex(([name]) => name === kind) + 3;
       const calls = ALL.filter((_, index) => isNightly || (index + turn) % 5 < 2).filter(
         name => kind !== 'lines' || !FILES.includes(name),
@@ -100,7 +101,10 @@ function maxOf(call: string): number {
   return STREAMS.includes(call) ? MAX_STREAM_MIB : MAX_MIB;
 }
 
-/** Creates gzip of a string and many MiB of filler. It is fast because all its blocks are equal. */
+/**
+ * Creates a gzip file that contains a string and many MiB of filler. This is fast, because all
+ * blocks of filler are equal.
+ */
 function bomb(start: string, filler: string, mebibytes: number): Buffer {
   const head = Buffer.from(start);
   const block = Buffer.from(filler.repeat(MIB / filler.length));

@@ -60,8 +60,8 @@ it('no secret appears in an error about a 200 that echoes the request as HTML or
   const [, json = '{}'] = /^failed (.*)\n$/m.exec(stdout.toString().slice(-2_000)) ?? [];
   const failed = JSON.parse(json) as Record<string, number>;
   expect(Object.keys(failed).length, stderr.toString().slice(-2_000)).toBeGreaterThan(20);
-  // `add` and `delete` ignore the body of a successful response, and a compliance stream retries,
-  // so these need not fail.
+  // `add` and `delete` ignore the body of a successful response, and a compliance stream retries.
+  // Therefore, these calls need not fail.
   for (const [name, times] of Object.entries(failed))
     if (!/add|delete|compliance/.test(name)) expect(times, name).toBeGreaterThan(0);
   expect(stdout.includes('[redacted]')).toBe(true);

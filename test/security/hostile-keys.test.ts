@@ -9,10 +9,12 @@ import { parseReplayCursor } from '../../src/replay/replay-cursor.js';
 import { cursorOf, positionOf } from '../../src/search/query-cursor.js';
 import { unchecked } from '../unchecked.js';
 
-/** Keys that every object inherits, or that change an object's prototype when assigned. */
+/**
+ * Keys that every object inherits, or that change the prototype of an object if they are assigned.
+ */
 const KEYS = ['__proto__', 'constructor', 'prototype', 'hasOwnProperty', 'toString', 'polluted'];
 
-/** Generated as JSON, because an object literal would lose a `__proto__` key. */
+/** Generates JSON text, because an object literal would lose a `__proto__` key. */
 const json = fc.letrec<{ value: string; object: string }>(tie => ({
   object: fc
     .uniqueArray(fc.tuple(fc.constantFrom(...KEYS), tie('value')), {

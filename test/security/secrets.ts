@@ -17,8 +17,8 @@ export function spellings(secret: string): string[] {
 }
 
 /**
- * Returns the base64 characters that depend only on the secret. The secret follows `before` bytes, or
- * `before` bytes plus a multiple of three.
+ * Returns the base64 characters that depend only on the secret. The secret follows `before` bytes,
+ * or `before` bytes plus a multiple of three.
  */
 function inBase64(secret: string, before: number): string {
   const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(secret)]);
@@ -26,7 +26,9 @@ function inBase64(secret: string, before: number): string {
   return bytes.toString('base64').slice(before === 0 ? 0 : 4, whole);
 }
 
-/** Prints a value in every way in which a program might print it. Includes the causes of an error. */
+/**
+ * Prints a value in every way in which a program might print it. Includes the causes of an error.
+ */
 export function show(what: string, value: unknown): void {
   console.log(what, value);
   console.error(inspect(value, { depth: 12, showHidden: true, getters: true }));

@@ -30,7 +30,8 @@ it('hundreds of slow requests do not delay other requests, and are closed', asyn
     slow.push(
       ...(await Promise.all(Array.from({ length: COUNT }, () => slowRequest(url, HEADERS)))),
     );
-  // The server closes these connections only after 30 s, so they are only tested nightly.
+  // The server closes these connections only after 30 s, so they are tested only in the nightly
+  // suite.
   if (isNightly)
     slow.push(
       ...(await Promise.all(Array.from({ length: COUNT }, () => slowRequest(baseUrl, BODY)))),
@@ -55,7 +56,9 @@ async function freePort(): Promise<number> {
 
 interface Slow {
   readonly socket: net.Socket;
-  /** Resolves with everything the server has sent, after it closes the connection. */
+  /**
+   * Resolves to everything that the server has sent, after the server has closed the connection.
+   */
   readonly ended: Promise<string>;
 }
 
@@ -65,7 +68,7 @@ const HEADERS = 'GET /status HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ';
 const BODY =
   'POST /_control/faults HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 60\r\n\r\n{"kind":';
 
-/** Sends the start of a request, then nothing more. */
+/** Sends the start of a request, and then nothing more. */
 function slowRequest(url: string, begun: string): Promise<Slow> {
   return new Promise(resolve => {
     const socket = net.connect(Number(new URL(url).port), '127.0.0.1');

@@ -1,5 +1,6 @@
-// Makes every call with secret credentials, against a server that answers 200 and echoes the request:
-// as HTML, as JSON of the wrong shape, and inside valid JSON. Prints every error in every form.
+// Makes every call with secret credentials, against a server that answers 200 and echoes the
+// request: as HTML, as JSON of the wrong shape, and inside valid JSON. Prints every error in every
+// form.
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -32,8 +33,8 @@ const [folder = '', password = '', consumerSecret = '', signature = ''] = proces
 
 const html = (text: string) => text.replace(/[&<>"']/g, one => `&#${one.charCodeAt(0)};`);
 /**
- * Returns the parts of the request. Each part follows a few other characters, so that an excerpt of 80
- * or 120 characters cuts one of the parts.
+ * Returns the parts of the request. Each part follows a few other characters, so that an excerpt of
+ * 80 or 120 characters cuts one of the parts.
  */
 function echoed(request: http.IncomingMessage): readonly string[] {
   const authorization = request.headers.authorization ?? '';
@@ -76,8 +77,8 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   'a form': texts => `oauth_token_secret=${encodeURIComponent(texts.join(' '))}`,
 };
 /**
- * Only these responses are sent in every suite. The other responses cause the same errors and are sent
- * only nightly.
+ * Only these responses are sent in every suite. The other responses cause the same errors and are
+ * sent only nightly.
  */
 const QUICK = [
   'escaped html',

@@ -18,7 +18,7 @@ import { temporaryFolder } from '../temporary-folder.js';
 
 const CLI = compiled(path.resolve(import.meta.dirname, '../../src/service/cli.ts'));
 
-/** Clears these variables, because npm may run the tests themselves. */
+/** Variables that are removed from the environment, because npm may run the tests themselves. */
 const NO_NPM = {
   npm_command: undefined,
   npm_lifecycle_event: undefined,
@@ -38,7 +38,7 @@ function run(...args: string[]) {
 
 const scripts = new ScriptRunner();
 
-/** Runs a command that ends on its own, in the process that all tests share. */
+/** Runs a command that ends by itself, in the process that all tests share. */
 function endOf(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   const all = { ...process.env, ...NO_NPM, ...env };
   return scripts.run({ script: CLI, args, cwd: process.cwd(), env: all });
@@ -191,7 +191,7 @@ describe('the service command', () => {
     const npm = spawn('npm', ['run', '--silent', 'service'], {
       cwd: folder,
       stdio: ['ignore', 'pipe', 'ignore'],
-      // A separate process group, so that a failed test leaves no process.
+      // The process group is separate, so that a failed test leaves no process.
       detached: true,
     });
     try {
@@ -407,8 +407,8 @@ describe('an installed service command', () => {
 });
 
 /**
- * Settings that come from a contract, from a user's sign-in or from the way a script is run, not
- * from a service.
+ * Settings that do not come from a service. They come from a contract, from the sign-in of a user
+ * or from the way in which a script is run.
  */
 const NOT_OF_A_SERVICE: readonly SettingName[] = [
   'insecureOrigins',

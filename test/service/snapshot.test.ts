@@ -78,7 +78,7 @@ async function change({ service, acme, found }: Served): Promise<void> {
   service.clock.advance('1m');
 }
 
-/** Reads each part of the state through the service's public calls. */
+/** Reads each part of the state by the service's public calls. */
 async function stateOf({ service, acme, found }: Served) {
   return {
     now: service.clock.now(),

@@ -24,7 +24,8 @@ import {
 } from './damaged.js';
 import { ENDINGS, StandIn } from './stand-in.js';
 
-// Removes the waits for a lock that a crash left empty and after a failed commit.
+// Replaces `setTimeout`, so that nothing waits for a lock that a crash has left empty or after a
+// commit that has failed.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 const LOG = '/kept/damaged.jsonl';
@@ -43,7 +44,7 @@ function runOn(disk: SimulatedDisk, source: AsyncIterable<Activity>, calls: Call
 describe.each(['transactions', 'ranges'] as const)(
   'the damaged records kept by committed with %s',
   kind => {
-    // Without transactions, a source must deliver the same rows in the same order again.
+    // Without transactions, a source must deliver the same rows again, in the same order.
     const flows = Object.keys(FLOWS).filter(
       flow => kind === 'transactions' || !/merged/.test(flow),
     );
@@ -78,8 +79,8 @@ describe.each(['transactions', 'ranges'] as const)(
             const log = disk.files().includes(LOG) ? disk.read(LOG).toString() : '';
             expect(keptIn(log)).toEqual(damagedIn(flow, one, other));
             expect(target.rows.toSorted()).toEqual(idsIn(flow, one, other).toSorted());
-            // If a process is killed while it removes another process's lock, the file `.lock.old`
-            // remains.
+            // If a process is killed while it removes the lock of another process, the file
+            // `.lock.old` remains.
             const rest = disk.files().filter(name => name !== LOG && !name.endsWith('.lock.old'));
             expect(rest).toEqual([]);
           },

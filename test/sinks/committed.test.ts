@@ -11,7 +11,7 @@ import { places } from './cursors.js';
 import { ENDINGS, type Ending, StandIn } from './stand-in.js';
 
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => n);
-/** Returns batches of these sizes with consecutive numbers. */
+/** Returns batches of these sizes. The items are consecutive numbers. */
 function batchesOf(sizes: readonly number[]): number[][] {
   let next = 0;
   return sizes.map(size => Array.from({ length: size }, () => next++));
@@ -194,7 +194,7 @@ describe('a commit of committed', () => {
     const target = new StandIn<number>();
     const source = new Flow<number>(async function* () {
       yield { items: [0], cursor: { next: 1 } };
-      // At this moment, another run of the same script does all the work.
+      // While this run waits here, another run of the same script does all the work.
       await pipeline(places(batchesOf([1, 1, 1])), committed({ ...quick, ...target.transactions }));
       yield { items: [1], cursor: { next: 2 } };
     });
@@ -316,7 +316,7 @@ describe('a commit of committed', () => {
   it('rejects if another run has committed while its rows come in parts', async () => {
     const target = new StandIn<number>();
     const source = new Flow<number>(async function* () {
-      // At this moment, another run of the same script does all the work.
+      // While this run waits here, another run of the same script does all the work.
       await pipeline(places([numbers(40)]), committed({ ...quick, ...target.transactions }));
       yield { items: numbers(20) };
       yield { items: numbers(20) };
@@ -330,8 +330,8 @@ describe('a commit of committed', () => {
   it('passes a unique token to each call of `write`', async () => {
     const target = new StandIn<number>();
     const source = new Flow<number>(async function* () {
-      // Some batches have a cursor. Between others, there are more rows than can be held without
-      // one.
+      // Some of the batches have a cursor. Between two others, there are more rows than the sink
+      // can hold without a cursor.
       for (const [index, items] of batchesOf(numbers(12).map(() => 4)).entries())
         yield index % 4 === 3 || index < 3 ? { items, cursor: { next: index } } : { items };
     });
@@ -407,7 +407,7 @@ describe('a commit of committed', () => {
 
   it('warns that rows may be in the target if the text of the next cursor differs', async () => {
     const target = new StandIn<number>(['ok', 'ok', 'killed after']);
-    // The tokens of pages depend on the time of the request.
+    // The token of a page depends on the time of its request.
     const run = (token: string) => {
       const source = new Flow<number>(async function* () {
         yield { items: [0, 1, 2], cursor: { token } };
@@ -431,7 +431,10 @@ function abortedSoon(reason: Error): AbortSignal {
   return controller.signal;
 }
 
-/** How the attempts of transactions and calls end, in order. After these, all attempts succeed. */
+/**
+ * Generates the ways in which the attempts of transactions and calls end, in order. All later
+ * attempts succeed.
+ */
 const endings = fc.array(fc.constantFrom(...ENDINGS), { maxLength: 12 });
 const sizes = fc.array(fc.nat(7), { maxLength: 12 });
 
@@ -454,8 +457,8 @@ describe('a row of committed', () => {
                 committed(options),
               ).catch((error: unknown) => error);
               if (!(result instanceof Error)) {
-                // The process was killed after its last commit, so the next run finds the work
-                // complete.
+                // The process was killed after its last commit, so the next run finds that the work
+                // is complete.
                 const { completeSince, ...written } = result as Committed;
                 expect(written).toEqual({ rows: total });
                 expect(completeSince === undefined || completeSince instanceof Date).toBe(true);

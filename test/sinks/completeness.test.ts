@@ -15,7 +15,7 @@ const at = (seconds: number) =>
 async function* flow<T>(items: readonly T[]) {
   yield* items;
 }
-/** Returns minutes with these counts, newest first, as some services order them. */
+/** Creates minutes with these counts, newest first, as some services order them. */
 const minutes = (...counts: number[]) =>
   flow(
     counts

@@ -32,8 +32,8 @@ import { places } from './cursors.js';
 import { PAGES, pageOf } from './pages.js';
 import { post } from './posts.js';
 
-// Removes the wait for a lock that a crash left empty, because these tests simulate hundreds of
-// crashes.
+// Replaces `setTimeout`, so that nothing waits for a lock that a crash has left empty. These tests
+// simulate hundreds of crashes.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 /** Parses rows. An empty field without quotes becomes `null`. */
@@ -41,8 +41,8 @@ function rowsOf(text: string, options: Options = {}): (string | null)[][] {
   return unchecked<(string | null)[][]>(
     parse(text, {
       relax_column_count: false,
-      // Readers accept any of these as the end of a record. By default, this parser only accepts
-      // the one of the first line.
+      // Readers accept each of these as the end of a record. By default, this parser accepts only
+      // the one that ends the first line.
       record_delimiter: ['\r\n', '\n', '\r'],
       cast: (value, { quoting }) => (value === '' && !quoting ? null : value),
       ...options,
@@ -230,7 +230,7 @@ describe('csv', () => {
     ['list<string>', ['a', '"'], '"[""a"",""\\""""]"'],
     ['list<timestamp>', [new Date(5)], '"[""1970-01-01T00:00:00.005Z""]"'],
     ['list<string>', [], '[]'],
-    // A reader would skip a blank line.
+    // An empty string is quoted, because a reader would skip a blank line.
     ['string', null, '""'],
     ['string', '\\.', '"\\."'],
   ])('prints a value of type %s, row %#', async (type, value, text) => {

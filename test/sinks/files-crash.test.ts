@@ -11,8 +11,8 @@ import { nodeError, PowerCut, SimulatedDisk } from '../storage/simulated-disk.js
 import { bySuite } from '../suite.js';
 import { places } from './cursors.js';
 
-// Removes the wait for a lock that a crash left empty, because these tests simulate hundreds of
-// crashes.
+// Replaces `setTimeout`, so that nothing waits for a lock that a crash has left empty. These tests
+// simulate hundreds of crashes.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 interface Item {
@@ -37,7 +37,7 @@ function run(disk: SimulatedDisk, options = OPTIONS, cursorEvery = 1): Promise<W
   return pipeline(places(ITEMS, { cursorEvery }), filesOn(disk, options));
 }
 
-/** Returns the content of every output and the names of all other files. */
+/** Returns the content of every output, and the names of all other files. */
 function contentOf(disk: SimulatedDisk): Record<string, string> {
   return Object.fromEntries(
     disk
@@ -70,7 +70,10 @@ function seeded(seed: number): () => number {
   };
 }
 
-/** Nightly, crashes at every call. Otherwise at every 17th call and at the last ones. */
+/**
+ * In the nightly suite, the runs crash at every call. Otherwise, they crash at every 17th call and
+ * at each of the last calls.
+ */
 const STEP = bySuite(17, 1);
 const LAST = 15;
 
@@ -104,7 +107,7 @@ describe.each(VARIANTS)('files with a checkpoint, %s', (_, options) => {
       else disk.keepAll();
       await run(disk, options);
       expect(contentOf(disk), `cut at call ${cut}`).toEqual(expected);
-      // A completed run stays complete after a power cut that keeps only synced data.
+      // After a power cut that keeps only synced data, a completed run must still be complete.
       disk.restart(() => 0);
       await pipeline(noPlace, filesOn(disk, options));
       expect(contentOf(disk), `cut at call ${cut}, and at the end`).toEqual(expected);
@@ -187,7 +190,7 @@ describe('the simulated disk', () => {
 });
 
 describe('outputs on a disk that ignores case', () => {
-  /** Simulates a file system that ignores the case of names. */
+  /** Returns a file system that stores files on the disk but ignores the case of their names. */
   function ignoringCase(disk: SimulatedDisk): FileSystem {
     const { open, readFile, rename, unlink, mkdir, lstat } = SimulatedDisk.prototype;
     const fold = (name: string) => name.toLowerCase();

@@ -18,8 +18,8 @@ import { unchecked } from '../unchecked.js';
 import { places } from './cursors.js';
 import { StandIn } from './stand-in.js';
 
-// Removes the wait for a lock that a crash left empty, because these tests simulate hundreds of
-// crashes.
+// Replaces `setTimeout`, so that nothing waits for a lock that a crash has left empty. These tests
+// simulate hundreds of crashes.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 const BATCHES = [
@@ -29,8 +29,8 @@ const BATCHES = [
 ];
 const FIRST = 1;
 /**
- * Nightly, cuts at every call, otherwise at every third. Each kind of cut starts at a different
- * call, so that together they cover all calls.
+ * In the nightly suite, runs are cut at every call, otherwise at every third call. Each kind of cut
+ * starts at a different call, so that all kinds together cover all calls.
  */
 const STEP = bySuite(3, 1);
 const CHECKPOINT = '/state/run.json';
@@ -38,7 +38,10 @@ const columns = [{ name: 'n', type: 'int32' as const, value: (n: number) => n }]
 const pathOf = (n: number) => `/out/${n % 2 === 0 ? 'even' : 'odd'}`;
 const shared = { checkpoint: CHECKPOINT, commitIntervalMs: 0 } as const;
 
-/** Creates an incremental source of numbers. Each run delivers the batches that are new. */
+/**
+ * Creates an incremental source of numbers. Each run delivers the batches that were added since the
+ * last run.
+ */
 function growing(count: number): Flow<number> {
   return new Flow(
     async function* (at) {
@@ -72,7 +75,7 @@ const SINKS: Readonly<Record<string, (disk: SimulatedDisk) => Sink<number, unkno
     ),
 };
 
-/** Ways to end a run at a disk call, each with what it does to the disk. */
+/** The ways in which a run can end at a disk call. The value is the effect on the disk. */
 const CUTS: Readonly<Record<string, (disk: SimulatedDisk, cut: number) => void>> = {
   'the process is killed': disk => disk.keepAll(),
   'a power cut loses all that is not synced': disk => disk.restart(() => 0),
@@ -89,8 +92,8 @@ const CUTS: Readonly<Record<string, (disk: SimulatedDisk, cut: number) => void>>
 };
 
 /**
- * Returns the rows of each output. The number of Parquet files depends on the crashes, because each
- * commit writes one.
+ * Returns the rows of each output. Each commit writes a Parquet file, so the number of these files
+ * depends on the crashes.
  */
 async function rowsOn(disk: SimulatedDisk): Promise<Record<string, readonly unknown[]>> {
   const rows: Record<string, unknown[]> = {};
@@ -134,7 +137,7 @@ describe.each(Object.entries(SINKS))('an incremental run of %s', (_, sinkOn) => 
 });
 
 describe('an incremental run without a cursor after its last items', () => {
-  /** A source with cursors, but none after its last batch. */
+  /** Creates a source that has cursors, except after its last batch. */
   const withoutLast = () =>
     new Flow<number>(
       async function* ({ resume }) {
@@ -189,7 +192,7 @@ describe('an incremental run without a cursor after its last items', () => {
     expect(String(failure)).toMatch(/items that no cursor follows/);
     const saved = disk.files().includes(CHECKPOINT) ? String(disk.read(CHECKPOINT)) : target.text;
     expect(JSON.parse(saved ?? '{"state":"running"}').state).toBe('running');
-    // The next run fails in the same way without adding rows.
+    // The next run fails in the same way, and adds no rows.
     const before = await rowsOn(disk);
     await expect(pipeline(withoutLast(), sinkOn(disk, target))).rejects.toThrow(
       /items that no cursor follows/,

@@ -21,7 +21,7 @@ import { nodeError, SimulatedDisk } from '../storage/simulated-disk.js';
 import { isNightly } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
-/** Delivers `count` numbers. After the first one, waits for `gate`. */
+/** Delivers `count` numbers. After the first number, waits for `gate`. */
 function numbers(first: number, count: number, gate?: Promise<unknown>): Flow<number> {
   return new Flow(async function* () {
     for (let n = 0; n < count; n++) {
@@ -251,8 +251,8 @@ describe('a folder of outputs that is deleted during a run', () => {
     await mkdir(out);
     const source = new Flow<unknown>(async function* () {
       for (const [n, item] of items.entries()) {
-        // Renames the folder so that it disappears at once. While `rm` deletes it, a run could find
-        // the folder without its part file.
+        // The folder is renamed, so that all of it disappears at the same moment. While `rm`
+        // deletes a folder, a run could find it without its part file.
         if (n === 1) await rename(out, `${out}.removed`);
         yield { items: [item], cursor: { source: 'numbers', n } };
       }

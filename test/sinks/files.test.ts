@@ -385,7 +385,7 @@ describe('files', () => {
         maxOpen: 8,
       }),
     );
-    // Besides its writes, each run also opens folders to sync them, one per write at most.
+    // Each run has its writes, and opens at most one folder per write to sync it.
     expect(most).toBeLessThanOrEqual(16);
     expect(open).toBe(0);
     expect(gathered).toBeLessThan(48 << 20);

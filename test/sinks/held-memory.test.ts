@@ -24,8 +24,8 @@ const HELD = 2_000;
 const POSTS = 4_000;
 const MEGABYTE = 2 ** 20;
 /**
- * The held posts need 2.5 MB, and reading needs up to three files of 5 MB. All files together have
- * 80 MB.
+ * The memory limit. The posts that are held need 2.5 MB, and reading needs up to three files of 5
+ * MB. All files together have 80 MB.
  */
 const MOST = 32 * MEGABYTE;
 
@@ -44,7 +44,7 @@ beforeAll(async () => {
   }
 });
 
-/** Delivers the few posts that pass a filter. */
+/** Delivers only the few posts that pass a filter. */
 const rare = (): Flow<Activity> =>
   filter<Activity>(({ raw }) => raw.includes('"kept":true'))(
     activities()(jsonLines()(gunzip()(localFiles(archive)))),
@@ -90,8 +90,7 @@ describe('the memory of held posts', () => {
           await all;
           return post.id;
         },
-        // This is also the number of batches that are read ahead. Each has up to 64 posts before
-        // the filter.
+        // This many batches are read ahead, too. Each of them has up to 64 posts before the filter.
         { concurrency: 2 * HELD },
       ),
       collect(),

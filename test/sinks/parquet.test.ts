@@ -27,8 +27,8 @@ import { unchecked } from '../unchecked.js';
 import { places } from './cursors.js';
 import { post } from './posts.js';
 
-// Removes the wait for a lock that a crash left empty, because these tests simulate hundreds of
-// crashes.
+// Replaces `setTimeout`, so that nothing waits for a lock that a crash has left empty. These tests
+// simulate hundreds of crashes.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 let duck: DuckDBConnection;
@@ -39,7 +39,7 @@ beforeAll(async () => {
 });
 afterAll(() => duck.closeSync());
 
-/** Runs a DuckDB query. Converts bigints and lists to the form in which they are printed. */
+/** Runs a DuckDB query. Returns bigints and lists in the form in which DuckDB prints them. */
 async function ask(sql: string): Promise<unknown[][]> {
   return (await duck.runAndReadAll(sql)).getRowsJson();
 }
@@ -65,7 +65,7 @@ function bytesOf(buffer: Buffer): ArrayBuffer {
   return new Uint8Array(buffer).buffer;
 }
 
-/** Reads the rows of a file with hyparquet, which returns `undefined` for some nulls. */
+/** Reads the rows of a file with hyparquet. It returns `undefined` for some nulls. */
 async function rowsOf(file: Buffer | undefined): Promise<Record<string, unknown>[]> {
   const rows = await parquetReadObjects({ file: bytesOf(file as Buffer), compressors });
   return rows.map(row =>
@@ -93,7 +93,10 @@ const VALUES: Readonly<Record<tables.ScalarType, fc.Arbitrary<unknown>>> = {
   timestamp: fc.date({ noInvalidDate: true }),
 };
 
-/** Converts a value to a form that is the same for all readers of numbers and times. */
+/**
+ * Converts a value to a form that is the same for all readers, because readers return numbers and
+ * times in different types.
+ */
 function asRead(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(asRead);
   if (value instanceof Date) return BigInt(value.getTime());
@@ -107,7 +110,7 @@ const DUCKDB_TYPES: Readonly<Record<string, string>> = {
   double: 'DOUBLE',
 };
 
-/** Returns a DuckDB expression for a column. Times are in milliseconds. */
+/** Returns a DuckDB expression that selects a column. Times are selected in milliseconds. */
 function selectExactly(type: tables.ColumnType, name: string): string {
   if (type === 'timestamp') return `epoch_ms(${name}) AS ${name}`;
   if (type === 'list<timestamp>')
@@ -144,8 +147,8 @@ describe('parquet', () => {
       type as tables.ScalarType,
       `list<${type as tables.ScalarType}>`,
     ]);
-    // Values that often repeat test dictionaries and runs. Values that differ or are long test
-    // plain encoding.
+    // Values that repeat often test dictionaries and runs. Values that are all different or long
+    // test the plain encoding.
     const valuesOf = (type: tables.ColumnType): fc.Arbitrary<unknown> => {
       const [scalar, isList] = [type.replace(/^list<|>$/g, ''), type.startsWith('list')];
       const some = scalar === 'string' ? fc.oneof(VALUES.string, LONG) : VALUES[scalar as 'string'];
@@ -193,7 +196,8 @@ describe('parquet', () => {
           const selected = chosen.map(([type], at) => selectExactly(type, `c${at}`));
           const byDuckDb = await duck.runAndReadAll(`SELECT ${selected} FROM '${file}'`);
           expect(byDuckDb.getRowsJS().map(row => row.map(asRead))).toEqual(expected);
-          // Readers use statistics to skip row groups, so wrong statistics would lose rows.
+          // Readers use the statistics to skip row groups. If the statistics were wrong, rows would
+          // be lost.
           for (const [at, [type]] of chosen.entries()) {
             if (!['string', 'int32', 'int64', 'double'].includes(type)) continue;
             for (const wanted of new Set(rows.map(row => row[at]))) {
@@ -276,7 +280,7 @@ describe('parquet', () => {
       ['', null, null, null, null, null, [], null],
       [null, null, null, null, null, null, null, null],
     ]);
-    // Readers skip row groups based on their statistics.
+    // Readers skip row groups because of their statistics.
     expect(await ask(`SELECT count(*) FROM '${file}' WHERE t > '2025-01-01'`)).toEqual([['0']]);
   });
 
@@ -294,7 +298,7 @@ describe('parquet', () => {
     await pipeline(places(minutes), csv({ path: b }));
     expect(posts).toBeGreaterThan(300);
     const types = await ask(`DESCRIBE SELECT * FROM '${a}'`);
-    // CSV contains lists as JSON.
+    // In CSV, lists are written as JSON.
     const read = types.map(([name, type]) =>
       String(type).endsWith('[]') ? `CAST("${name}" AS JSON)::${type} AS "${name}"` : `"${name}"`,
     );
@@ -305,7 +309,7 @@ describe('parquet', () => {
     expect(await ask(`SELECT count(*) FROM (${fromCsv})`)).toEqual([[String(posts)]]);
     expect(await ask(`SELECT * FROM '${a}' EXCEPT ${fromCsv}`)).toEqual([]);
     expect(await ask(`${fromCsv} EXCEPT SELECT * FROM '${a}'`)).toEqual([]);
-    // DuckDB also finds every row of the CSV without any options.
+    // Even without any options, DuckDB finds every row in the CSV.
     expect(await ask(`SELECT count(*), max(id::BIGINT)::VARCHAR FROM '${b}'`)).toEqual(
       await ask(`SELECT count(*), max(id) FROM '${a}'`),
     );
@@ -476,7 +480,7 @@ describe('parquet with a checkpoint', () => {
         await expect(run(disk)).rejects.toBeInstanceOf(PowerCut);
         if (how === 'killed') disk.keepAll();
         else disk.restart(() => 0.5);
-        // Every file with its final name is complete.
+        // Every file that has its final name is complete.
         await itemsOf(disk);
         await run(disk);
         expect(await itemsOf(disk), `${how} at call ${cut}`).toEqual(all);

@@ -20,11 +20,11 @@ interface Ended {
   readonly code: number | null;
   readonly out: string;
   readonly errors: string;
-  /** The script's stderr, if the script succeeded. */
+  /** The stderr of the script, if the script has succeeded. */
   readonly result: { posts: number; bytes: number; files: unknown[]; closed: boolean };
 }
 
-/** Runs the script within a shell command. The exit code is the script's own. */
+/** Runs the script in a shell command. Returns the exit code of the script itself. */
 async function shell(command: string, slow = false): Promise<Ended> {
   const child = spawn('bash', ['-c', `set -o pipefail; ${command}`], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -48,7 +48,7 @@ function linesUpTo(count: number): string {
   return Array.from({ length: count }, (_, n) => `line ${n} ${'x'.repeat(n % 60)}\n`).join('');
 }
 
-/** A stream that accepts a chunk only when the test tells it to. */
+/** Creates a stream that accepts a chunk only when the test calls `next`. */
 function byHand(): { stream: Writable; taken: string[]; next(error?: Error): void } {
   const taken: string[] = [];
   let done: ((error?: Error | null) => void) | undefined;

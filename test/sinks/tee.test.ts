@@ -317,7 +317,9 @@ describe('an error of tee', () => {
 describe('tee with an incremental source after all committing branches ended', () => {
   const each = Array.from({ length: 9 }, (_, n) => [n, n + 100]);
   const opened: number[] = [];
-  /** Delivers the first batches, then a cursor for the next run. */
+  /**
+   * Creates a source that delivers the first `count` batches, and then a cursor for the next run.
+   */
   const growing = (count: number) =>
     new Flow<number>(
       async function* (at) {

@@ -192,7 +192,10 @@ describe('localFiles', () => {
 
   describe('with a folder written by files()', () => {
     const checkpoint = () => join(folder, 'checkpoint.json');
-    /** Writes `count` outputs with names that sort before and after the checkpoint's. */
+    /**
+     * Writes `count` outputs. Some of their names sort before the name of the checkpoint, and some
+     * after it.
+     */
     const run = (count: number) =>
       files({
         path: (item: string) => join(folder, `${item}.jsonl`),
@@ -256,7 +259,7 @@ describe('localFiles', () => {
   });
 
   it('rejects at a file that disappeared after the listing, after the files before it', async () => {
-    // More files than are read ahead.
+    // There are more files than the source reads ahead.
     const names = [...'abcdefghij'];
     await write(Object.fromEntries(names.map(name => [`${name}.json`, name])));
     const seen: string[] = [];
@@ -285,7 +288,7 @@ describe('localFiles', () => {
     const line = (id: number) => `{"id":${id},"id_str":"${id}","text":"${'x'.repeat(990)}"}\n`;
     const ofSize = (count: number) => Array.from({ length: count }, (_, id) => line(id)).join('');
 
-    /** Calls `change` once, after the size of `b.json` has been read. */
+    /** Calls `change` once, right after the size of `b.json` has been read. */
     function afterListing(change: (file: string) => Promise<unknown>): void {
       const { stat } = promises;
       let isChanged = false;

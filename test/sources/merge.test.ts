@@ -52,7 +52,7 @@ const endless = (name: string, state = newState()) =>
     }
   });
 
-/** A source that delivers nothing and waits until its run ends. */
+/** Creates a source that delivers nothing and waits until its run ends. */
 const silent = (state = newState()) =>
   new Flow<string>(async function* ({ signal }) {
     state.opened++;
@@ -103,8 +103,8 @@ describe('merge', () => {
   it('returns many cursors even if the cursors of its sources are far apart', async () => {
     const [a, b, c] = [each(210, 21), each(130, 13), each(200, 1)];
     const flow = merge(scripted('a', a), scripted('b', b), scripted('c', c));
-    // `a` and `b` have 10 cursors each, and `c` has 200. If the turn of a source did not last until
-    // its next cursor, the flow would have only a few.
+    // `a` and `b` have 10 cursors each, and `c` has 200. If the turn of a source ended before its
+    // next cursor, the flow would have only a few cursors.
     expect((await cursorsOf(flow)).length).toBeGreaterThan(150);
   });
 
@@ -124,7 +124,7 @@ describe('merge', () => {
     const late = new Flow<string>(async function* ({ resume }) {
       if (resume !== undefined) return;
       yield { items: ['a:0'] };
-      // Waits longer than the other sources wait for it.
+      // This source waits longer than the other sources wait for it.
       await othersDone;
       yield { items: ['a:1'], cursor: { done: true } };
     });
@@ -265,7 +265,7 @@ describe('merge', () => {
         async function* ({ resume }) {
           for (let page = Number(resume?.page ?? 0); page < 30; page++) {
             await new Promise(setImmediate);
-            // Consecutive pages overlap by one item.
+            // One item is both on a page and on the next page.
             yield { items: [`${name}:${page}`, `${name}:${page + 1}`], cursor: { page: page + 1 } };
           }
         },

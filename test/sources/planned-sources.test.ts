@@ -35,7 +35,7 @@ function unplanned(source: Source): Source {
 
 interface Options {
   readonly join: typeof concat | typeof merge;
-  /** Whether each source is converted to posts separately. */
+  /** Whether each source is separately converted to posts. */
   readonly byItself?: boolean;
   readonly planned: boolean;
 }
@@ -68,7 +68,7 @@ async function run(
   return { result, state, cursor };
 }
 
-/** If an output has no posts, it has no file. */
+/** Returns the lines of an output. An output without posts has no file. */
 const linesOf = async (out: string) =>
   (await readFile(path.join(out, 'all.jsonl'), 'utf8').catch(() => '')).split('\n').slice(0, -1);
 
@@ -89,7 +89,7 @@ const groups = fc.array(
   { minLength: 1, maxLength: 3 },
 );
 
-/** Truncates a file. The returned function restores it. */
+/** Truncates a file. Returns a function that restores it. */
 async function damage(file: string): Promise<() => Promise<void>> {
   const whole = await readFile(file);
   await writeFile(file, whole.subarray(0, whole.length - 3));

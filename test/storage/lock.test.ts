@@ -22,12 +22,12 @@ async function deadProcess(): Promise<number> {
   return child.pid as number;
 }
 
-/** Returns a lock holder on this machine of which only the process id is known. */
+/** Returns the holder of a lock. It is on this machine, and only its process id is known. */
 function holder(pid: number | undefined) {
   return { ...thisProcess(), pid, started: undefined, token: 'x' };
 }
 
-/** An in-memory file system with slow calls. */
+/** Creates an in-memory file system whose calls are slow. */
 function slowFiles(files: Map<string, string>, delays: readonly number[]): FileSystem {
   let call = 0;
   const slowly = async <T>(work: () => T): Promise<T> => {
@@ -45,7 +45,7 @@ function slowFiles(files: Map<string, string>, delays: readonly number[]): FileS
       return {
         write: (bytes: Uint8Array) =>
           slowly(() => {
-            // Writing to a removed file has no effect.
+            // Writing to a file that was removed has no effect.
             if (files.has(path)) files.set(path, Buffer.from(bytes).toString());
             return { bytesWritten: bytes.length };
           }),

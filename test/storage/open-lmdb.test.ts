@@ -32,7 +32,10 @@ interface Full {
   readonly message: string;
 }
 
-/** Records entries until the file reaches its limit, in a process whose files cannot grow. */
+/**
+ * Records entries in a process whose files cannot grow beyond a limit, until the file reaches the
+ * limit.
+ */
 async function untilFull(kind: string, folder: string): Promise<Full> {
   const command = `ulimit -f 400; exec "$0" "$@"`;
   const child = spawn(
@@ -49,8 +52,8 @@ async function untilFull(kind: string, folder: string): Promise<Full> {
 }
 
 describe('LMDB files that cannot grow', () => {
-  // lmdb reported the reason only in a promise that nothing handled, so the process ended with just
-  // "Commit failed".
+  // In the past, lmdb reported the reason only by a promise that nothing handled, so the process
+  // ended with only "Commit failed".
   it('cause a StorageError with the reason, and tombstones can be added later', async () => {
     const folder = path.join(await temporaryFolder(), 'tombstones');
     const { confirmed, ...error } = await untilFull('tombstones', folder);
@@ -58,7 +61,7 @@ describe('LMDB files that cannot grow', () => {
     expect(error.message).toMatch(/File too large|Input\/output error/);
     expect(confirmed).toBeGreaterThan(0);
     await using tombstones = await openTombstones(folder);
-    // The failed batch is stored completely or not at all.
+    // The batch that failed is stored either completely or not at all.
     expect([200 * confirmed, 200 * (confirmed + 1)]).toContain(tombstones.size);
     await tombstones.record([ofPost('delete', '1')]);
     expect(tombstones.post('1')).toEqual({ deleted: true });
@@ -80,8 +83,8 @@ describe('LMDB files that cannot grow', () => {
 });
 
 describe('a database that LMDB cannot open', () => {
-  // If a call fails after the file is open, lmdb frees the same memory twice. This once killed the
-  // process with SIGSEGV.
+  // If a call fails after the file is open, lmdb frees the same memory twice. In the past, this
+  // killed the process with SIGSEGV.
   it.each([false, true])(
     'rejects with a StorageError if its lock file is a folder: readOnly %s',
     async readOnly => {
@@ -97,7 +100,8 @@ describe('a database that LMDB cannot open', () => {
     },
   );
 
-  // On a full disk, a lock file mapped into memory once killed the process with SIGBUS.
+  // In the past, a lock file that is mapped into memory killed the process with SIGBUS on a full
+  // disk.
   it.skipIf(!canMountDisk)(
     'rejects with a StorageError on a full disk, unless it has its lock file',
     async () => {
@@ -237,8 +241,8 @@ const pageKey = (part: number, n: number) => {
 };
 
 /**
- * Creates a file of at least ten pages. The last page that its root counts is free and was never
- * written.
+ * Creates a file of at least ten pages. Its root counts one more page than the file has. That page
+ * is free and was never written.
  */
 async function shortFile(): Promise<string> {
   const folder = await temporaryFolder();
@@ -287,7 +291,7 @@ const PAGE = 4096;
 it('hasAllPages returns false for pages that refer to each other in a circle', async () => {
   const handle = openSync(path.join(await temporaryFolder(), 'data.mdb'), 'w+');
   onTestFinished(() => closeSync(handle));
-  // A branch page with one entry, which points back to the page itself.
+  // This is a branch page with one entry, which points to the page itself.
   const page = Buffer.alloc(PAGE);
   page.writeUInt16LE(1, 18);
   page.writeUInt16LE(2, 20);

@@ -7,8 +7,8 @@ export class PowerCut extends Error {}
 type Change = { readonly at: number; readonly bytes: Uint8Array } | { readonly length: number };
 
 /**
- * The names that one call adds to a folder or removes from it. A power cut keeps either all of these
- * changes or none of them.
+ * The names that one call adds to a folder or removes from it. A power cut keeps either all of
+ * these changes or none of them.
  */
 type NameChange = readonly { readonly name: string; readonly node: Node | undefined }[];
 
@@ -72,8 +72,8 @@ export class SimulatedDisk implements FileSystem {
   calls = 0;
   cutAt = Number.POSITIVE_INFINITY;
   /**
-   * Called before each call. If this function throws, the call fails. A write that fails first writes
-   * half of its data.
+   * Called before each call. If this function throws, the call fails. A write that fails first
+   * writes half of its data.
    */
   before: (call: string, file: string) => void = () => {};
 
@@ -111,8 +111,8 @@ export class SimulatedDisk implements FileSystem {
   }
 
   /**
-   * Restores the power a minute later. Synced data is kept. `random`, which returns numbers from 0 to
-   * 1, selects a part of the other data that is kept, too.
+   * Restores the power a minute later. Synced data is kept. `random`, which returns numbers from 0
+   * to 1, selects a part of the other data that is kept, too.
    */
   restart(random: () => number): void {
     settleFolder(this.#root, random, new Set());
@@ -120,8 +120,8 @@ export class SimulatedDisk implements FileSystem {
   }
 
   /**
-   * Simulates that the process is killed but the machine keeps running, so that no data is lost. The
-   * next run starts a minute later.
+   * Simulates that the process is killed but the machine keeps running, so that no data is lost.
+   * The next run starts a minute later.
    */
   keepAll(): void {
     for (const node of nodesOf(this.#root)) node.mtimeMs -= 60_000;
@@ -238,7 +238,9 @@ export class SimulatedDisk implements FileSystem {
     }
   }
 
-  /** Writes to an open file. Returns the number of bytes written, which can be less than requested. */
+  /**
+   * Writes to an open file. Returns the number of bytes written, which can be less than requested.
+   */
   write(name: string, file: SimulatedFile, bytes: Uint8Array, at: number): number {
     const change = (count: number) =>
       file.change({ at, bytes: Uint8Array.from(bytes.subarray(0, count)) });
@@ -366,7 +368,9 @@ function applied(bytes: Buffer, change: Change): Buffer {
   return longer;
 }
 
-/** Decides which changes of names survive. The oldest ones do, as with the journal of a file system. */
+/**
+ * Decides which changes of names survive. The oldest ones do, as with the journal of a file system.
+ */
 function settleFolder(folder: SimulatedFolder, random: () => number, done: Set<Node>): void {
   const kept = Math.floor(random() * (folder.changes.length + 1));
   for (const change of folder.changes.slice(0, kept)) rename(folder.safe, change);
@@ -381,8 +385,8 @@ function settleFolder(folder: SimulatedFolder, random: () => number, done: Set<N
 }
 
 /**
- * Decides which changes of a file survive. Any subset of the unsynced changes can survive, even a part
- * of a write.
+ * Decides which changes of a file survive. Any subset of the unsynced changes can survive, even a
+ * part of a write.
  */
 function settleFile(inode: SimulatedFile, random: () => number): void {
   for (const change of inode.changes) {

@@ -4,8 +4,8 @@ import { createRequire } from 'node:module';
 import workerThreads from 'node:worker_threads';
 
 /**
- * A `Worker` whose CommonJS script runs in this thread, so that the script's calls to `node:fs` can be
- * simulated. Messages are cloned and delivered later, in order.
+ * A `Worker` whose CommonJS script runs in this thread, so that the script's calls to `node:fs` can
+ * be simulated. Messages are cloned and delivered later, in order.
  */
 export class ThreadInPlace extends EventEmitter {
   readonly #port = Object.assign(new EventEmitter(), {

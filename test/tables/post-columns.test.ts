@@ -17,13 +17,16 @@ const rowOf = tables.toRow(tables.posts);
 /** Columns that only one format has, according to the documentation. */
 const ORIGINAL_ONLY = ['reply_count', 'quote_count', 'possibly_sensitive', 'author_protected'];
 
-/** Removes what the other format cannot express from a row of the `original` format. */
+/**
+ * Takes a row of the `original` format, and removes from it what the other format cannot express.
+ */
 function inBothFormats(row: PostRow, streams: PostRow): PostRow {
   const same = {
     ...row,
     ...Object.fromEntries(ORIGINAL_ONLY.map(name => [name, null])),
   };
-  // The author of the answered post is known only if the post mentions them or is by them.
+  // The other format contains the author of the answered post only if the reply mentions this
+  // author or has the same author.
   return streams.replied_author_id === null ? { ...same, replied_author_id: null } : same;
 }
 
@@ -322,8 +325,8 @@ describe('the row of a user', () => {
 });
 
 /**
- * Makes a post consistent: each handle belongs to one user and each link leads to one page. Only
- * then do both formats give the same row.
+ * Makes a post consistent, so that each handle belongs to one user and each link leads to one page.
+ * Otherwise, the two formats would not give the same row.
  */
 function consistent(model: PostModel): PostModel {
   const idOf = (handle: string) =>
@@ -334,7 +337,7 @@ function consistent(model: PostModel): PostModel {
   });
   return {
     ...model,
-    // In real posts, each short address leads to one page.
+    // In real posts, a short address always leads to the same page.
     links: model.quoted === undefined && model.shared === undefined ? model.links : [],
     author: known(model.author),
     mentions: model.mentions.map(known),

@@ -25,7 +25,7 @@ describe('a row reader', () => {
       expect(() => read(post)).toThrow(
         'csv: `columns` must have values, and that of "mood" is a promise: get what it needs with mapAsync()',
       );
-      // If the rejection were unhandled, it would be reported in this turn.
+      // If nothing handled the rejection, it would be reported in this turn.
       await new Promise(resolve => setImmediate(resolve));
     },
   );

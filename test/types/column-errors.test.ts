@@ -33,7 +33,8 @@ describe('a column', () => {
       /^Type '"postedAt"' is not assignable to type '(.*)'\. Did you mean '"posted_at"'\?$/.exec(
         error?.says ?? '',
       ) ?? [];
-    // The compiler lists only some names, in an order that depends on the files it has read before.
+    // The compiler lists only some of the names. Their order depends on the files that the compiler
+    // has read before.
     const shown = [...names.matchAll(/"(\w+)"/g)].map(([, name]) => name as string);
     expect(shown.length).toBeGreaterThan(5);
     expect(shown.filter(name => !Object.hasOwn(tables.posts, name))).toEqual([]);

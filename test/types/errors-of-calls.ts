@@ -12,8 +12,8 @@ export interface CompileError {
 }
 
 /**
- * Compiles each call as a user would compile it. Returns the errors by the name of the call. `before`
- * contains the imports and declarations that all calls use.
+ * Compiles each call as a user would compile it. Returns the errors by the name of the call.
+ * `before` contains the imports and declarations that all calls use.
  */
 export function errorsOf<Name extends string>(
   before: string,

@@ -21,7 +21,7 @@ declare const signal: AbortSignal;
 const teeOfPosts = tee(csv({ path: 'a.csv' }), collect(), async some => { for await (const { id } of some) return id; });
 `;
 
-/** One flow for each type of items that built-in stages deliver. */
+/** One flow for each type of item that a built-in stage delivers. */
 const GIVEN = {
   'bytes of files': `localFiles('a')`,
   'inflated bytes': `compose(gunzip())(localFiles('a'))`,
@@ -48,7 +48,7 @@ const RECORDS = ['records', 'elements'] as const;
 const CARRIERS = ['posts', 'posts with a tag', 'posts with totals'] as const;
 const without = (...names: readonly Given[]) => ANY.filter(name => !names.includes(name));
 
-/** Stages that read flows, each with the types of items that it accepts. */
+/** Stages that read flows. The value lists the types of items that the stage accepts. */
 const READ: Readonly<Record<string, readonly Given[]>> = {
   'gunzip(), collect()': BYTES,
   'jsonLines(), collect()': BYTES,
@@ -87,7 +87,7 @@ const PAIRS = Object.keys(READ).flatMap(reader =>
   ANY.map(given => ({ reader, given, call: `pipeline(${GIVEN[given]}, ${reader})` })),
 );
 
-/** Wrong calls, each with the code that the error underlines and a part of its message. */
+/** Wrong calls. For each, the code that the error underlines and a part of the error's message. */
 const WRONG: Readonly<Record<string, readonly [marked: string, says: string]>> = {
   "pipeline(localFiles('a'), gunzip(), activities(), files({ path: 'a.jsonl' }))": [
     'activities()',

@@ -47,7 +47,7 @@ function flow(batches: readonly Batch<Activity>[]): Flow<Activity> {
 
 const asked = (request: Received) => request.params.tweet_ids as string[];
 
-/** Answers with totals that identify each post by its count. */
+/** Answers each request with totals in which the count of a post identifies the post. */
 function answerAll(): void {
   server.otherwise = (response, request) =>
     json({ byPost: Object.fromEntries(asked(request).map(id => [id, { favorites: id }])) })(

@@ -130,10 +130,11 @@ describe('the error of a sign-in step', () => {
     async offMs => {
       const { service, as } = await localUser();
       const timing = { ...realTime, now: () => NOW + offMs };
-      // The service's time is given, as by `start()`.
+      // This account is given the service's time, as from `start()`.
       const given = as({ timing });
       expect((await requestToken(given, { callback: CALLBACK })).token).toMatch(/./);
-      // The service's time comes from a response, and the client's clock has moved since.
+      // This account learns the service's time from a response. Since then, the client's clock has
+      // moved.
       const learned = as({ timing, serviceTime: undefined });
       for (const movedMs of [0, DAY]) {
         service.clock.set(NOW + movedMs);

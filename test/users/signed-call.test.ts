@@ -132,7 +132,10 @@ const VECTORS: readonly Vector[] = [
   },
 ];
 
-/** Converts the parameters to the library's type, which requires more members than RFC 5849. */
+/**
+ * Converts the parameters to the type that the other library requires. The type has more members
+ * than RFC 5849 requires.
+ */
 function parametersOf({ key, oauth }: Pick<Vector, 'key' | 'oauth'>): OAuth.Data {
   const parameters: unknown = {
     oauth_consumer_key: key,
@@ -199,7 +202,7 @@ function formOf(parameters: readonly (readonly [string, string])[]): URLSearchPa
   return form;
 }
 
-/** Builds the base string of RFC 5849 section 3.4.1 from its parts, without parsing. */
+/** Builds the base string of RFC 5849 section 3.4.1 from its parts, without parsing a URL. */
 function referenceBaseString(
   method: string,
   address: string,

@@ -21,7 +21,7 @@ afterTests(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
-/** Relaxed limits without rates, with these changes. */
+/** Returns the relaxed limits, which have no rates, with these changes. */
 const lifted = (limits: object) => ({ ...limitsOf('relaxed'), ...limits });
 
 async function started(options: ServiceOptions = {}) {
@@ -39,7 +39,7 @@ async function resultsOf(acme: Account, query = 'coffee'): Promise<CheckResult[]
   return results;
 }
 
-/** Returns the failed checks by name, each with the parts of its response that differ. */
+/** Returns the failed checks by name. For each, returns the parts of its response that differ. */
 function differing(results: readonly CheckResult[]): Record<string, string[]> {
   const wrong = results.filter(({ result }) => result === 'differs');
   return Object.fromEntries(
@@ -50,7 +50,7 @@ function differing(results: readonly CheckResult[]): Record<string, string[]> {
 interface Answer {
   status: number;
   headers: Record<string, string>;
-  /** The body, decompressed. */
+  /** The decompressed body. */
   text: string;
 }
 
@@ -75,8 +75,8 @@ async function altered(alter: Alter, options: ServiceOptions = {}): Promise<Acco
     };
     delete answer.headers['transfer-encoding'];
     delete answer.headers.connection;
-    // Altered responses are sent uncompressed. Unaltered ones keep their gzip body, which the check
-    // of the compression needs.
+    // An altered response is sent uncompressed. All others keep their gzip body, which the check of
+    // the compression needs.
     alter(answer, request, body.toString());
     const same = answer.text === text && encoding !== undefined;
     response.writeHead(answer.status, {

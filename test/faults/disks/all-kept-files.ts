@@ -6,7 +6,9 @@ import type { DiskFault } from './sweep-disk.js';
 
 export type OpenKeptFiles = (library: URL) => Promise<KeptFiles & { close?(): Promise<void> }>;
 
-/** Every kind of data that is kept on disk, except for LMDB's files, which are in `KEPT_BY_LMDB`. */
+/**
+ * Every kind of data that is kept on disk, except for LMDB's files, which are in `KEPT_BY_LMDB`.
+ */
 export const KEPT: ReadonlyMap<string, OpenKeptFiles> = new Map<string, OpenKeptFiles>([
   ...SINKS.map((name): [string, OpenKeptFiles] => [name, library => keptOutputs(library, name)]),
   ...THREADED.map((name): [string, OpenKeptFiles] => [

@@ -99,8 +99,9 @@ describe.skipIf(withoutStrace() !== undefined)('the files of LMDB', () => {
     library = pathToFileURL(`${folder}/`);
   });
 
-  // The root of a transaction was once on disk before its pages. The file was then refused as
-  // truncated and all its data lost. A half-written new file was refused as well.
+  // In the past, the root of a transaction could be on disk before its pages. The file was then
+  // refused as truncated, and all of its data was lost. A half-written new file was refused as
+  // well.
   it.each([...KEPT_BY_LMDB.keys()])(
     'contain all resolved writes after a power cut, and nothing wrong: %s',
     async name => {
@@ -117,7 +118,8 @@ describe.skipIf(withoutStrace() !== undefined)('the files of LMDB', () => {
     },
   );
 
-  // LMDB once refused all calls, while the next transaction and `close` waited forever.
+  // In the past, LMDB refused all calls after this, while the next transaction and `close` waited
+  // forever.
   it.each([...KEPT_BY_LMDB.keys()])(
     'cause a StorageError if a root cannot be written, and remain usable: %s',
     async name => {

@@ -8,8 +8,8 @@ export interface CutOptions {
   readonly folder: string;
   readonly seed: number;
   /**
-   * Whether to cut the power at all calls, or only at calls that sync, because most data is unsynced
-   * just before them. @default 'all'
+   * Whether to cut the power at all calls, or only at calls that sync, because most data is
+   * unsynced just before them. @default 'all'
    */
   readonly moments?: 'all' | 'syncs' | undefined;
   /** The folder of the compiled scripts. @default the folder of this file */

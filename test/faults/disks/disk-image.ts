@@ -10,9 +10,9 @@ const SECTOR = 512;
 const PAGE = 4096;
 
 /**
- * Returns a file as it is after a power cut. Each sector (or page) is in the state of its last sync,
- * or in the state after any of the later writes to it. The length of the file is its length at the
- * last sync, or after any of the later changes.
+ * Returns a file as it is after a power cut. Each sector (or page) is in the state of its last
+ * sync, or in the state after any of the later writes to it. The length of the file is its length
+ * at the last sync, or after any of the later changes.
  *
  * @param at The moment of the cut, as an index into `calls`.
  * @returns `undefined` if the file does not exist.
@@ -28,8 +28,8 @@ export function fileAfterCut(
   const durable = changes.map(change => isDurable(calls, change, at));
   const likely = random.next();
   /**
-   * Returns how many of a page's changes are on disk: all changes up to the last synced one, and some
-   * of the later changes.
+   * Returns how many of a page's changes are on disk: all changes up to the last synced one, and
+   * some of the later changes.
    */
   const kept = (touching: readonly number[]): number => {
     const synced = touching.findLastIndex(index => durable[index]) + 1;
@@ -62,8 +62,8 @@ export function fileAfterCut(
 }
 
 /**
- * Returns the length of the file after the cut. A synced write makes the file at least long enough to
- * contain the written bytes. A sync keeps the length that the file has at that moment.
+ * Returns the length of the file after the cut. A synced write makes the file at least long enough
+ * to contain the written bytes. A sync keeps the length that the file has at that moment.
  */
 function lengthAfterCut(
   calls: readonly SystemCall[],

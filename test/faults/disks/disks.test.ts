@@ -7,12 +7,12 @@ import type { KeptFiles } from './kept-files.js';
 import { type DiskFault, sweepDisk } from './sweep-disk.js';
 
 const SRC = new URL('../../../src/', import.meta.url);
-/** `npm run faults` also tries the other faults. */
+/** The faults that this test tries. `npm run faults` also tries all others. */
 const SAMPLED: readonly DiskFault[] = ['kill', 'power', 'EIO', 'unreadable'];
 
 /**
- * Returns how many disk calls to try, spread over all of them. Kills get more. `npm run faults --
- * disks` tries every call.
+ * Returns how many disk calls to try. They are spread over all calls of a run. More calls are tried
+ * for kills than for other faults. `npm run faults -- disks` tries every call.
  */
 function callsOf(name: string, fault: DiskFault): number {
   return fault === 'kill' && !THREADED.includes(name) ? 12 : 2;
@@ -29,7 +29,7 @@ describe.each([...KEPT])('%s', (name, open) => {
     },
   );
 
-  // A lost index is rebuilt, so no data is lost.
+  // If an index is lost, it is rebuilt, so no data is lost.
   it.skipIf(name === 'index')(
     'are damaged by a disk that does not sync files, which the sweep notices',
     async () => {

@@ -65,10 +65,10 @@ const HANGS_MS = 90_000;
 const REASON = /ENOSPC|EIO|No space left on device|Input\/output error/;
 
 /**
- * Writes to a file of LMDB in a process, once for every system call. That call fails, or the process
- * is killed before it. Throws if an error is not one of the library's or does not say what failed and
- * why; if a call hangs; if a process that retries does not complete; or if the next process does not
- * find all resolved steps or cannot continue.
+ * Writes to a file of LMDB in a process, once for every system call. That call fails, or the
+ * process is killed before it. Throws if an error is not one of the library's or does not say what
+ * failed and why; if a call hangs; if a process that retries does not complete; or if the next
+ * process does not find all resolved steps or cannot continue.
  */
 export async function failLmdb(name: string, options: FailOptions): Promise<Failed> {
   const { fault, seed, isTried = () => true } = options;
@@ -102,8 +102,8 @@ export async function failLmdb(name: string, options: FailOptions): Promise<Fail
 }
 
 /**
- * Returns the calls to try. `writev 3` is the third `writev` of a thread, so two threads may both have
- * such a call.
+ * Returns the calls to try. `writev 3` is the third `writev` of a thread, so two threads may both
+ * have such a call.
  */
 function targetsOf(trace: string, fault: LmdbFault): readonly string[] {
   const counts = new Map<string, number>();

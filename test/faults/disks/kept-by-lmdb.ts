@@ -7,7 +7,9 @@ import { Random } from '../random.js';
 export interface KeptByLmdb {
   /** The folder with LMDB's files, relative to the folder given to `open`. */
   readonly folder: string;
-  /** Steps that consist of several transactions. None of them runs concurrently with another step. */
+  /**
+   * Steps that consist of several transactions. None of them runs concurrently with another step.
+   */
   readonly alone: readonly number[];
   open(library: URL, folder: string, seed: number): Promise<OpenedByLmdb>;
 }
@@ -126,8 +128,8 @@ export function keptByLmdb(name: string): KeptByLmdb {
 }
 
 /**
- * Returns the next steps that a process does concurrently. They take effect in the order in which they
- * are called.
+ * Returns the next steps that a process does concurrently. They take effect in the order in which
+ * they are called.
  */
 export function stepsAtOnce({ alone }: KeptByLmdb, next: number, max: number): readonly number[] {
   const count = Math.min(max, STEPS + 1 - next);
@@ -159,8 +161,8 @@ export async function goOn(
 }
 
 /**
- * Returns the ids of a step: either a few ids, or so many that the file grows. Each id belongs to one
- * step.
+ * Returns the ids of a step: either a few ids, or so many that the file grows. Each id belongs to
+ * one step.
  */
 function idsOf(seed: number, n: number): string[] {
   const random = new Random(`ids ${seed} ${n}`);

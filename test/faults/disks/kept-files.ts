@@ -3,11 +3,14 @@ export interface KeptFiles {
   /** The name used in cells and in the table of `src/storage/README.md`. */
   readonly name: string;
   /**
-   * The names of the files below `MOUNT`. At the end of a trial, the name of every file must match one
-   * of these patterns.
+   * The names of the files below `MOUNT`. At the end of a trial, the name of every file must match
+   * one of these patterns.
    */
   readonly files: readonly RegExp[];
-  /** Creates everything that must exist before the first step. The created files survive any power cut. */
+  /**
+   * Creates everything that must exist before the first step. The created files survive any power
+   * cut.
+   */
   readonly prepare?: (() => Promise<unknown>) | undefined;
   /** Starts a process, that is, creates new objects. */
   start(): Promise<Life> | Life;
@@ -17,8 +20,8 @@ export interface KeptFiles {
    */
   read(): Promise<unknown>;
   /**
-   * Returns whether a state in the middle of a step is valid. Only for steps that are not atomic. For
-   * example, every file must be complete.
+   * Returns whether a state in the middle of a step is valid. Only for steps that are not atomic.
+   * For example, every file must be complete.
    */
   readonly isBetween?: ((state: unknown, before: unknown, after: unknown) => boolean) | undefined;
   /** Whether a process ends after a failed step. By default, it repeats the step. */

@@ -26,8 +26,8 @@ interface Whole {
 }
 
 /**
- * Tries a fault at every call of a disk. Throws if a later process finds neither the state before the
- * interrupted step nor the state after it, or if it cannot continue.
+ * Tries a fault at every call of a disk. Throws if a later process finds neither the state before
+ * the interrupted step nor the state after it, or if it cannot continue.
  *
  * @returns The number of faults that took effect.
  */
@@ -54,7 +54,10 @@ export async function sweepDisk(kept: KeptFiles, options: SweepOptions): Promise
   return hits;
 }
 
-/** Runs without a fault. Also checks the names of the files, and that every resolved step is on disk. */
+/**
+ * Runs without a fault. Also checks the names of the files, and that every resolved step is on
+ * disk.
+ */
 async function wholeRun(kept: KeptFiles, options: SweepOptions): Promise<Whole> {
   const states: unknown[] = [];
   const calls: string[] = [];
@@ -150,8 +153,8 @@ async function attempt(
 }
 
 /**
- * Checks that a process which only reads either fails with an error or finds the right state, and that
- * it damages nothing.
+ * Checks that a process which only reads either fails with an error or finds the right state, and
+ * that it damages nothing.
  */
 async function unreadable(
   kept: KeptFiles,
@@ -233,8 +236,8 @@ async function ended(): Promise<void> {
 }
 
 function mustBeTyped(error: unknown): void {
-  // The error of an incomplete download only names the missing files. The reason is the cause of that
-  // error.
+  // The error of an incomplete download only names the missing files. The reason is the cause of
+  // that error.
   const { code: outer, cause } = error as { code?: string; cause?: unknown };
   if (outer === 'ERR_INCOMPLETE') {
     mustBeTyped(cause);

@@ -8,8 +8,8 @@ export interface SystemCall {
   readonly kind: 'create' | 'remove' | 'folder' | 'write' | 'truncate' | 'sync' | 'line';
   readonly path: string;
   /**
-   * The first name of the file. If the call uses a link, which is another name of the same file, this
-   * is still the first name.
+   * The first name of the file. If the call uses a link, which is another name of the same file,
+   * this is still the first name.
    */
   readonly file: string;
   /** The position of a write. */

@@ -66,8 +66,8 @@ interface Request {
 }
 
 /**
- * Checks which handler an address reaches, and whether the handler answers requests with this host and
- * origin.
+ * Checks which handler an address reaches, and whether the handler answers requests with this host
+ * and origin.
  */
 export const addresses: ParserKind = {
   holds:
@@ -242,7 +242,8 @@ export const addresses: ParserKind = {
           const isMade = status !== 405;
           check((isLoopback(host) || !isMade) === (status !== 421), shown);
           const isForm = method === 'POST' && isMade && isLoopback(host);
-          // The forms of end users have their own tokens, so the console's token must not work there.
+          // The forms of end users have their own tokens, so the console's token must not work
+          // there.
           const isConsole = found.startsWith('/console');
           if (isForm && !isConsole) check(status >= 400, `Another form: ${shown}`);
           if (isForm && isConsole)

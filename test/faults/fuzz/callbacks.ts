@@ -7,8 +7,8 @@ const PATH = '/callback';
 const TOKEN = 'request+token=';
 
 /**
- * The request with which a browser returns from a sign-in. The first line of an input is the address,
- * and the second line is the Host header.
+ * The request with which a browser returns from a sign-in. The first line of an input is the
+ * address, and the second line is the Host header.
  */
 export const callbacks: ParserKind = {
   holds:
@@ -57,8 +57,8 @@ export const callbacks: ParserKind = {
             ...(host === undefined ? [] : [`Host: ${host}`]),
             ...['Connection: close', '', ''],
           ];
-          // In some trials, the callback arrives before the request token is known, as if it belonged
-          // to another sign-in.
+          // In some trials, the callback arrives before the request token is known, as if it
+          // belonged to another sign-in.
           const early = random.chance(0.1) ? await answerOf(Number(port), lines) : undefined;
           check(
             early === undefined || early.status >= 400,
@@ -99,8 +99,8 @@ export const callbacks: ParserKind = {
 };
 
 /**
- * Reads the result of a sign-in from the address of a callback, by rules that are independent of the
- * library. Returns undefined if the address is not a callback for this token.
+ * Reads the result of a sign-in from the address of a callback, by rules that are independent of
+ * the library. Returns undefined if the address is not a callback for this token.
  */
 function verdictOf(target: string): 'denied' | { readonly verifier: string } | undefined {
   if (/[\0-\x08\x0a\x0b\x0d-\x20\x7f]/.test(target) || pathsOf(target)[0] !== PATH)

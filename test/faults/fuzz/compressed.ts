@@ -88,7 +88,10 @@ export const gzip: ParserKind = {
   },
 };
 
-/** zstd frames, which every version of Node finds. Their content is checked only if Node supports zstd. */
+/**
+ * zstd frames, which every version of Node finds. Their content is checked only if Node supports
+ * zstd.
+ */
 export const zstd: ParserKind = {
   holds: 'the same frames and content for any chunks, of at most `maxBytes`',
   async open(library) {
@@ -106,8 +109,8 @@ export const zstd: ParserKind = {
           }
         return { found, isComplete: frames.isComplete };
       } catch (error) {
-        // The chunks determine how much is decoded before the damage is found, so the decoded content
-        // is not compared.
+        // The chunks determine how much is decoded before the damage is found, so the decoded
+        // content is not compared.
         return { found: [], isComplete: false, error: String(error) };
       }
     };

@@ -118,8 +118,8 @@ export const elements: ParserKind = {
       attempt(input, random) {
         const whole = split([input]);
         const cut = split(cutUp(input, random));
-        // The chunks determine how many elements are delivered before the document proves too large,
-        // so these elements are not compared.
+        // The chunks determine how many elements are delivered before the document proves too
+        // large, so these elements are not compared.
         if (input.length <= LIMITS.maxBytes || whole.error === undefined)
           expectSame(cut.found, whole.found, 'Cut into chunks, its elements are');
         expectSame(
@@ -131,8 +131,8 @@ export const elements: ParserKind = {
         const hasMark = input.subarray(0, 3).equals(BYTE_ORDER_MARK);
         const parsed = parsedJson(hasMark ? input.subarray(3) : input);
         const text = input.toString('latin1');
-        // If a document contains the array twice, the splitter takes the first array and `JSON.parse`
-        // the last, so such documents are not compared.
+        // If a document contains the array twice, the splitter takes the first array and
+        // `JSON.parse` the last, so such documents are not compared.
         const isClear = text.split('"results"').length === 2 && !text.includes('\\u');
         if (
           parsed !== undefined &&

@@ -7,8 +7,8 @@ export interface FuzzTask {
   readonly library: string;
   readonly name: string;
   /**
-   * The serial number of the current input, its length and its bytes. The main thread prints the input
-   * if the thread hangs.
+   * The serial number of the current input, its length and its bytes. The main thread prints the
+   * input if the thread hangs.
    */
   readonly current: SharedArrayBuffer;
 }

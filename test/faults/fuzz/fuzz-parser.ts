@@ -24,8 +24,8 @@ export interface Fuzzed {
 }
 
 /**
- * Tries valid inputs and mutations of valid inputs, one after the other. The inputs depend only on the
- * name of the parser and the seed.
+ * Tries valid inputs and mutations of valid inputs, one after the other. The inputs depend only on
+ * the name of the parser and the seed.
  *
  * @throws for the first input that fails. The error contains the reduced input as base64.
  */

@@ -21,7 +21,7 @@ const FINDS: Readonly<Record<string, readonly string[]>> = {
       '/snapshots/t/track_v2/al/l/24/01/01/abc1234567/23/3/31/00/00_activities.json.gz\n[::1]',
     ).toString('base64'),
   ],
-  // An invalid time, and a checkpoint with a correct checksum but no flow.
+  // An invalid time, and a checkpoint without a flow whose checksum is right.
   'kept-files': [
     Buffer.from('2024-01-01T00:01:80.000Z').toString('base64'),
     'ewogICJ2ZXJzaW9uIjogMSwKICAic3RhdGUiOiAibmciLAogICJzaW5rIjogeyJzdGVwIjoiZmlsZXMiLCJwYXRoIjoieCJ9LAogCiAgImN1cnNvciI6IHsibmV4dCI6ImFiYyJ9LAogICJmaWxlcyI6IFsKICAgIHsicGF0aCI6InBvc3RzeiIsInBvc3RjaHl0ZXMiOjkwfQogIF0sCiAgImNoZWNrIjogIjVmOA==',
@@ -36,22 +36,22 @@ const FINDS: Readonly<Record<string, readonly string[]>> = {
   'job-responses': [
     Buffer.from('{"urlCount":["https://a.example/x?Signature=SECRET"]}').toString('base64'),
   ],
-  // A long number instead of a key (exact-json, seed 22).
+  // A long number in the place of a key (exact-json, seed 22).
   'exact-json': ['ezE4NDQwNzM3MDk1NTE2MTY6IiIsIiI6IiJ9'],
-  // A download whose files have no sizes, and one with strings instead of numbers.
+  // A download with files that have no sizes, and a download with strings instead of numbers.
   'job-folders': [
     Buffer.from(
       '{"basis":{"job":{"uuid":"abc123","title":"rain","results":{"activityCount":2}},"urlCount":1,"totalBytes":"7","listed":null,"suspectMinutes":[1]},"shard":{"index":1,"of":1},"files":[{"name":{},"path":"a.json.gz","suspectMinutes":[]}],"missing":[]}',
     ).toString('base64'),
   ],
-  // A negated group that is never closed. The position of the problem was after the end of the
-  // rule.
+  // A negated group that is never closed. The library reported a position beyond the end of the
+  // rule for it.
   rules: [Buffer.from('-(').toString('base64')],
   // A value that is not JSON, and JSON that is not a tombstone.
   tombstones: ['{"deleted":', '{"deleted":5}', '[]'].map(text =>
     Buffer.from(text).toString('base64'),
   ),
-  // Lengths with fractions, and a compression named like a property of every object.
+  // Lengths with fractions, and a compression whose name is that of a property of every object.
   'stream-messages': [
     Buffer.from('1.5,1.5\n\n\nabcd').toString('base64'),
     Buffer.from('4\nconstructor\n\nabcd').toString('base64'),

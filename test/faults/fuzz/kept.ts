@@ -114,8 +114,8 @@ function withOtherValue(text: string, random: Random): string {
 }
 
 /**
- * Replaces the checksum of a checkpoint with the right one. Returns undefined if the text has no place
- * for a checksum.
+ * Replaces the checksum of a checkpoint with the right one. Returns undefined if the text has no
+ * place for a checksum.
  */
 function withRightSum(text: string): string | undefined {
   const at = text.lastIndexOf('  "check": "');
@@ -138,8 +138,8 @@ function checkIsCheckpoint({ state, files }: Checkpoint): void {
 }
 
 /**
- * Returns the times in the lines. Each line is a time, or says that a time was replaced with another
- * one. An incomplete line is ignored.
+ * Returns the times in the lines. Each line is a time, or says that a time was replaced with
+ * another one. An incomplete line is ignored.
  */
 function timesIn(text: string): readonly number[] {
   const times: number[] = [];
@@ -253,8 +253,8 @@ export const spool: ParserKind = {
           .map(record => record.replace(/^(?:[ \t]|\xef\xbb\xbf)+|[ \t]+$/g, ''))
           .filter(record => record.trim() !== '');
         const kept = new ReplaySpool(folder, random.pick([0, 1, 100, 10_000]));
-        // Some records share a buffer that also contains their separators. A framer delivers records
-        // in this form.
+        // Some records share a buffer that also contains their separators. A framer delivers
+        // records in this form.
         const all = Buffer.from(records.join('\r\n'), 'latin1');
         let from = 0;
         const views = records.map(({ length }) => {

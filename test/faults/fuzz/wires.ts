@@ -204,8 +204,8 @@ export const responses: ParserKind = {
     const { Secret } = await loadModule(library, 'base/secret');
     const requestToken = { token: 'SECRETWORD-1', secret: new Secret('SECRETWORD-2') };
     /**
-     * The calls, each with a text by which its responses are recognised. Each call gets responses of
-     * its own kind, so that most inputs reach the parser that they are meant for.
+     * The calls, each with a text by which its responses are recognised. Each call gets responses
+     * of its own kind, so that most inputs reach the parser that they are meant for.
      */
     const calls: readonly (readonly [string, () => Promise<unknown>])[] = [
       [

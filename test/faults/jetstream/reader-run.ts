@@ -94,8 +94,8 @@ export class ReaderRun {
   }
 
   /**
-   * Checks that all committed posts are correct, and that no post that was committed at the last check
-   * is missing. Resolves to the number of committed posts.
+   * Checks that all committed posts are correct, and that no post that was committed at the last
+   * check is missing. Resolves to the number of committed posts.
    */
   async mustBeExact(): Promise<number> {
     const found = postsOf(await committedLines(this.out));
@@ -114,8 +114,8 @@ export class ReaderRun {
   }
 
   /**
-   * Runs a script that resumes. Checks that the server does not send it any message that was committed
-   * at the last check.
+   * Runs a script that resumes. Checks that the server does not send it any message that was
+   * committed at the last check.
    */
   async mustReadTheRest<T>(run: () => Promise<T>): Promise<T> {
     const before = this.proxy.delivered.length;

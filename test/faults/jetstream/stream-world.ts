@@ -52,13 +52,16 @@ export const POSTS_PER_BATCH = 5;
 const POSTS = 600;
 const LARGE_POSTS = 160;
 const LARGE_BYTES = 256 << 10;
-/** With this configuration, the server disconnects a client that does not answer a ping within 1.5 s. */
+/**
+ * With this configuration, the server disconnects a client that does not answer a ping within 1.5
+ * s.
+ */
 const SHORT_PINGS = 'ping_interval: "500ms"\nping_max: 2';
 const ADMIN = { user: 'admin', pass: 'oracle' };
 const LOGIN = { user: 'client', pass: 'good' };
 /**
- * Prints the configuration of two logins: the login of the tests themselves, and the library's login,
- * whose password a trial changes.
+ * Prints the configuration of two logins: the login of the tests themselves, and the library's
+ * login, whose password a trial changes.
  */
 const logins = (password: string) =>
   `authorization { users: [
@@ -107,7 +110,10 @@ export class StreamWorld {
     return new StreamWorld(node, connection, manager, hasLogins ? LOGIN : {});
   }
 
-  /** Makes the server refuse the library's login and close its connections, or accept the login again. */
+  /**
+   * Makes the server refuse the library's login and close its connections, or accept the login
+   * again.
+   */
   async setLogin(isAccepted: boolean): Promise<void> {
     const file = path.join(this.node.store, 'node.conf');
     const [good, bad] = [logins(LOGIN.pass), logins('another')];
@@ -184,8 +190,8 @@ export class StreamWorld {
   }
 
   /**
-   * Publishes one message, as any program could do. Resolves to its sequence, and whether the server
-   * has dropped it as a duplicate.
+   * Publishes one message, as any program could do. Resolves to its sequence, and whether the
+   * server has dropped it as a duplicate.
    */
   async send({
     subject,

@@ -11,8 +11,8 @@ import { BATCH, type OneMessage, type StoredMessage, SUBJECTS } from './stream-w
 const POSTS = 120;
 const COPIES = 20;
 /**
- * `WINDOW_MS` is the shortest window that `toJetStream` accepts. `BEHIND_WINDOW_MS` is longer, so that
- * the server no longer drops a duplicate.
+ * `WINDOW_MS` is the shortest window that `toJetStream` accepts. `BEHIND_WINDOW_MS` is longer, so
+ * that the server no longer drops a duplicate.
  */
 const WINDOW_MS = 1_000;
 const BEHIND_WINDOW_MS = 1_200;
@@ -21,7 +21,10 @@ let bomb: Buffer | undefined;
 
 type Damage = 'malformed' | 'oversized';
 
-/** Tries a message that no reader can read until it is deleted. It is in the middle of other messages. */
+/**
+ * Tries a message that no reader can read until it is deleted. It is in the middle of other
+ * messages.
+ */
 export const tryDamaged =
   (damage: Damage) =>
   async (setting: StreamSetting, trial: Trial): Promise<Counts> => {
@@ -104,8 +107,8 @@ function damagedMessage(
 }
 
 /**
- * Cuts a post. Removes any `}` at the end, because readers do not parse posts: they would deliver the
- * rest of a post if it ends with `}` and contains an id.
+ * Cuts a post. Removes any `}` at the end, because readers do not parse posts: they would deliver
+ * the rest of a post if it ends with `}` and contains an id.
  */
 function cut(record: string, random: Random): Buffer {
   return Buffer.from(record.slice(0, random.whole(1, record.length - 2)).replace(/[}\s]+$/, ''));
@@ -168,7 +171,9 @@ function copyOf({ subject, headers, data }: StoredMessage, how: string, copy: nu
   return { subject, payload: data, headers: Object.fromEntries(all) };
 }
 
-/** Drops messages from the stream that the reader has not read yet, while the reader is not running. */
+/**
+ * Drops messages from the stream that the reader has not read yet, while the reader is not running.
+ */
 export async function tryExpired(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
   const world = await setting.world();

@@ -95,8 +95,8 @@ export async function clockOff(setting: StreamSetting, trial: Trial): Promise<Co
 }
 
 /**
- * Drops everything from the stream that was published after the last commit, so the publisher cannot
- * tell what the stream has contained. The script must start from the beginning.
+ * Drops everything from the stream that was published after the last commit, so the publisher
+ * cannot tell what the stream has contained. The script must start from the beginning.
  */
 export async function expired(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
@@ -114,8 +114,8 @@ export async function expired(setting: StreamSetting, trial: Trial): Promise<Cou
     // The last commit may have covered all posts.
     if (error === undefined) return { hits: 0 };
     if ((error as { failure?: unknown }).failure !== 'publisher') throw error;
-    // Messages of the first run may still have arrived. A script that starts from the beginning would
-    // repeat them.
+    // Messages of the first run may still have arrived. A script that starts from the beginning
+    // would repeat them.
     await world.manager.streams.purge(run.name);
     await (await new Kvm(world.connection).open('millrace')).delete(run.name);
     await run.run();

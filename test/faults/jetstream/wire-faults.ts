@@ -9,8 +9,8 @@ type Kind = WireFault['kind'];
  */
 const STALL_MS = [1_500, 3_000] as const;
 /**
- * The fraction of stalls that are short. All other stalls last until the client has reconnected, which
- * takes about 10 s.
+ * The fraction of stalls that are short. All other stalls last until the client has reconnected,
+ * which takes about 10 s.
  */
 const SHORT_STALLS = 0.8;
 
@@ -45,8 +45,8 @@ export function plantOnWire(
 }
 
 /**
- * The duration of a block. It is longer than two heartbeats of a reader, and longer than a server with
- * short pings waits: its first ping comes after up to 2 s, and further pings every 0.5 s.
+ * The duration of a block. It is longer than two heartbeats of a reader, and longer than a server
+ * with short pings waits: its first ping comes after up to 2 s, and further pings every 0.5 s.
  */
 const BLOCK_MS = [4_000, 4_500] as const;
 

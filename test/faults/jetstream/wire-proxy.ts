@@ -9,7 +9,9 @@ export type Direction = 'to client' | 'to server';
 export interface WireFault {
   readonly kind: 'reset' | 'early end' | 'stall' | 'split';
   readonly direction: Direction;
-  /** The number of bytes that all connections together forward in this direction before the fault. */
+  /**
+   * The number of bytes that all connections together forward in this direction before the fault.
+   */
   readonly afterBytes: number;
   /** The duration of a stall. @default until the proxy is closed */
   readonly forMs?: number | undefined;
@@ -18,9 +20,9 @@ export interface WireFault {
 }
 
 /**
- * Matches the reply subject of a message that the server sends to a consumer. The client acknowledges
- * the message to this subject, which contains the stream, the consumer, the number of deliveries and
- * the sequence.
+ * Matches the reply subject of a message that the server sends to a consumer. The client
+ * acknowledges the message to this subject, which contains the stream, the consumer, the number of
+ * deliveries and the sequence.
  */
 const DELIVERED = /\$JS\.ACK\.[^.\s]+\.[^.\s]+\.\d+\.(\d+)\.\d+\.\d+\.\d+ /g;
 /** A number of bytes that is longer than any such subject. */
@@ -43,7 +45,9 @@ export class WireProxy {
   isHit = false;
   /** The number of bytes that a stall has held back. */
   held = 0;
-  /** The number of pieces into which chunks were split, not counting the last piece of each chunk. */
+  /**
+   * The number of pieces into which chunks were split, not counting the last piece of each chunk.
+   */
   splits = 0;
   /** The delay of each MiB to the server, in milliseconds. */
   msPerMiB = 0;
@@ -197,7 +201,9 @@ class Link {
     this.#goOn();
   }
 
-  /** Ends the client's connection, either with a reset or cleanly after everything that was sent. */
+  /**
+   * Ends the client's connection, either with a reset or cleanly after everything that was sent.
+   */
   async end(how: 'reset' | 'early end'): Promise<void> {
     // If the reset came right after a write, Node would end the connection cleanly instead.
     await sleep(RESET_MS);
@@ -207,8 +213,8 @@ class Link {
   }
 
   /**
-   * Ends the connections to the client and to the server. If `now` is not set, a client that is still
-   * reading its last bytes may continue.
+   * Ends the connections to the client and to the server. If `now` is not set, a client that is
+   * still reading its last bytes may continue.
    */
   destroy({ now = false } = {}): void {
     this.#resume();

@@ -98,8 +98,8 @@ export async function complianceHour(
   let delayMs = 0;
   while (clock.now() < end) {
     await step(STEP_MS);
-    // While a connection is broken, no event arrives. In this case, the delay of the previous step is
-    // kept.
+    // While a connection is broken, no event arrives. In this case, the delay of the previous step
+    // is kept.
     delayMs = late.toSorted((a, b) => a - b)[late.length >> 1] ?? delayMs;
     course.step({ 'delay of an event, ms': delayMs });
     late = [];
@@ -139,8 +139,8 @@ export async function complianceHour(
 }
 
 /**
- * Chooses how a connection ends, or why it is refused. Some connections end after one minute, others
- * after several minutes.
+ * Chooses how a connection ends, or why it is refused. Some connections end after one minute,
+ * others after several minutes.
  */
 function brokenConnection(random: Random): Fault {
   const afterBytes = random.whole(1_000, 40_000);
@@ -172,8 +172,8 @@ function timeIn(event: string): number {
 }
 
 /**
- * Throws unless every event has arrived unchanged. An event may arrive twice only if a replay had to
- * fill its minute.
+ * Throws unless every event has arrived unchanged. An event may arrive twice only if a replay had
+ * to fill its minute.
  */
 function mustHaveAll(
   lines: string,

@@ -10,8 +10,8 @@ const FIXED = { measure: () => ({ cpuMs: 1, diskMs: 1 }) };
 const block = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
 /**
- * Simulates the memory of a process. The real memory of this process would change when other tests
- * release theirs.
+ * Simulates the memory of a process. The real memory of this process would also change when other
+ * tests release memory.
  */
 function memoryOf(mebibytes: number) {
   let all = mebibytes * MIB;
@@ -98,7 +98,7 @@ describe('the course of a run', () => {
     const course = new Course(FIXED, memory);
     const end = course.watch('it lists');
     take(256);
-    // Waits until the timer has taken this sample.
+    // Waits until the timer has recorded the current value.
     await expect.poll(() => course.curves['memory while it lists, MiB']).toContain(356);
     take(-256);
     end();

@@ -5,9 +5,14 @@ import type { FixedWork } from './fixed-work.js';
 import { processMemory } from './process-memory.js';
 
 const MIB = 2 ** 20;
-/** The number of columns of a curve. Each column is the median of the samples from its part of the run. */
+/**
+ * The number of columns of a curve. Each column is the median of the samples from its part of the
+ * run.
+ */
 const COLUMNS = 24;
-/** The maximum fraction of the run that may be spent on garbage collections that measure the heap. */
+/**
+ * The maximum fraction of the run that may be spent on garbage collections that measure the heap.
+ */
 const MAX_COLLECTING = 0.05;
 
 const MEMORY = 'memory, MiB';
@@ -24,7 +29,10 @@ const QUARTERS = { second: 1, third: 2 } as const;
 const MORE_OPEN = 10;
 /** Any operation may take this much longer, for example because of a garbage collection. */
 const MORE_MS = 50;
-/** The growth that is allowed from the third quarter of a run to the last, if its memory must settle. */
+/**
+ * The growth that is allowed from the third quarter of a run to the last, if its memory must
+ * settle.
+ */
 const SETTLED_MIB: Readonly<Record<string, number>> = {
   [HEAP]: 4,
   // The amount of memory that a replay uses varies.
@@ -124,9 +132,9 @@ export class Course {
 
   /**
    * Compares the last quarter of the run with the second quarter, because the first is for warm-up.
-   * Throws if one of these has grown: memory, heap or buffers by more than `growBytes`; open files by
-   * more than 10; the CPU time of a step to more than three times its value plus 50 ms. Also throws if
-   * the memory of any sample exceeds the memory before the run by more than `peakBytes`.
+   * Throws if one of these has grown: memory, heap or buffers by more than `growBytes`; open files
+   * by more than 10; the CPU time of a step to more than three times its value plus 50 ms. Also
+   * throws if the memory of any sample exceeds the memory before the run by more than `peakBytes`.
    *
    * For wall-clock durations, compares the last third with the first, without extreme values. Other
    * work on the machine makes these durations longer. Therefore, fixed work is measured with each
@@ -164,8 +172,8 @@ export class Course {
       ...this.#samples.map(sample => sample[MEMORY] ?? 0),
       ...[...this.#watched.values()].flat(),
     ].toSorted((a, b) => a - b);
-    // The process may release memory of an earlier run. This would hide growth, so the lower value is
-    // the base.
+    // The process may release memory of an earlier run. This would hide growth, so the lower value
+    // is the base.
     const base = Math.min(this.#base / MIB, samples[0] ?? 0);
     const peak = samples.at(-1) ?? 0;
     if ((peak - base) * MIB > peakBytes)
@@ -198,8 +206,8 @@ export class Course {
   }
 
   /**
-   * Returns a message if the value in the last quarter is higher than the value in the quarter `since`
-   * allows.
+   * Returns a message if the value in the last quarter is higher than the value in the quarter
+   * `since` allows.
    */
   #grown(
     name: string,
@@ -213,8 +221,8 @@ export class Course {
   }
 
   /**
-   * Returns a message if a wall-clock duration is longer in the last third than in the first, but the
-   * duration of fixed work is not.
+   * Returns a message if a wall-clock duration is longer in the last third than in the first, but
+   * the duration of fixed work is not.
    */
   #slower(name: string): string[] {
     const third = (of: string, index: number) =>

@@ -6,7 +6,9 @@ import path from 'node:path';
 const ROUNDS = 2_000_000;
 const BYTES = Buffer.alloc(64 * 1024, 1);
 
-/** A constant amount of work. The work takes longer only if other processes use the CPU or the disk. */
+/**
+ * A constant amount of work. The work takes longer only if other processes use the CPU or the disk.
+ */
 export class FixedWork implements Disposable {
   readonly #folder = mkdtempSync(path.join(os.tmpdir(), 'millrace-work-'));
   readonly #file = openSync(path.join(this.#folder, 'file'), 'w');

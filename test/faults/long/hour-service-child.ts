@@ -34,7 +34,8 @@ const TICK_MS = 50;
 const setting = JSON.parse(process.argv[2] ?? '') as HourSetting;
 let { clock } = setting;
 const realNow = Date.now;
-// The service's own clock uses `Date.now`. With this replacement, limits are exact to the millisecond.
+// The service's own clock uses `Date.now`. With this replacement, limits are exact to the
+// millisecond.
 Date.now = () => timeOf(clock, realNow());
 const service = createService(setting.options);
 const twin = createService({ ...setting.options, limits: 'relaxed' });

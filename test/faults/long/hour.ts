@@ -11,8 +11,8 @@ import { FastClock } from './fast-clock.js';
 import type { FromService, HourSetting, ToService } from './hour-service-child.js';
 
 /**
- * A service with all limits, in a separate process and with a fast clock. Also an account whose waits
- * are shortened by the speed of the clock.
+ * A service with all limits, in a separate process and with a fast clock. Also an account whose
+ * waits are shortened by the speed of the clock.
  */
 export class Hour {
   readonly clock: FastClock;

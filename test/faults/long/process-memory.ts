@@ -14,8 +14,8 @@ export function processMemory(): ProcessMemory {
 }
 
 /**
- * Returns the memory of the process. Excludes pages of mapped files, which the system reclaims when it
- * needs memory.
+ * Returns the memory of the process. Excludes pages of mapped files, which the system reclaims when
+ * it needs memory.
  */
 function ownBytes(): number {
   try {

@@ -29,7 +29,8 @@ export async function replayHour(
   await using hour = await Hour.open(
     millrace,
     random,
-    // The library expects a request to arrive within one second of real time, so work runs at speed 1.
+    // The library expects a request to arrive within one second of real time, so work runs at speed
+    // 1.
     { speed: 1, waitSpeed: 30 },
     { postsPerMinute: 100 },
   );

@@ -53,8 +53,8 @@ const makePosts = (): readonly ArchivedPost[] => [
 ];
 
 /**
- * Generates posts that match the query, up to `each` posts within each `every` milliseconds. They have
- * realistic content and 64-bit ids.
+ * Generates posts that match the query, up to `each` posts within each `every` milliseconds. They
+ * have realistic content and 64-bit ids.
  */
 function posts(
   { from, to }: { readonly from: number; readonly to: number },
@@ -66,8 +66,8 @@ function posts(
     let count = 0;
     for (let minute = start; minute < Math.min(start + every, to) && count < each; minute += MINUTE)
       for (const activity of samplePosts(minute, { seed: 'faults', postsPerMinute: 60 })) {
-        // If a deleted post is nested in another post, that post changes too. Therefore, posts with a
-        // nested post are skipped.
+        // If a deleted post is nested in another post, that post changes too. Therefore, posts with
+        // a nested post are skipped.
         const isAlone = !activity.raw.includes('"quoted_status"');
         if (!isAlone || !/\bcoffee\b/i.test(activity.text) || count >= each) continue;
         found.push(archived(activity));
@@ -130,8 +130,8 @@ function plainPosts(
 let enlarged: readonly ArchivedPost[] | undefined;
 
 /**
- * The number of copies of each post and the size of a copy in bytes. With these values, each pipeline
- * reads about 40 MiB in many pages, and a job reads 80 MiB.
+ * The number of copies of each post and the size of a copy in bytes. With these values, each
+ * pipeline reads about 40 MiB in many pages, and a job reads 80 MiB.
  */
 const LARGE = {
   search: { copies: 4, bytes: 170_000 },

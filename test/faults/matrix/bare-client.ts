@@ -3,8 +3,9 @@ import { Agent, request } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import type { Addresses } from 'millrace/service';
 
-// The client of the tests themselves. It uses `node:http`, `zlib` and hand-written scans, and shares
-// no code with the library, so that a mistake in the library cannot change the expected results.
+// The client of the tests themselves. It uses `node:http`, `zlib` and hand-written scans, and
+// shares no code with the library, so that a mistake in the library cannot change the expected
+// results.
 
 /** The expected records by their key. A pipeline must output each of them once. */
 export type Expected = ReadonlyMap<string, string>;
@@ -123,8 +124,8 @@ export function elementsIn(page: string): string[] {
 }
 
 /**
- * Returns the digits of the id of a post, not of a post in it: the first `id_str` at the top level of
- * the record.
+ * Returns the digits of the id of a post, not of a post in it: the first `id_str` at the top level
+ * of the record.
  */
 export function idOf(record: string): string {
   let depth = 0;

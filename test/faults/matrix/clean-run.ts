@@ -28,8 +28,8 @@ export async function cleanRun(run: RowRun): Promise<Clean> {
 }
 
 /**
- * Returns what the compliance stream and its replays send, without a fault and until all events have
- * arrived.
+ * Returns what the compliance stream and its replays send, without a fault and until all events
+ * have arrived.
  */
 export async function cleanCompliance(run: RowRun): Promise<Clean> {
   const events = new ComplianceEvents(run.world, new Random('clean'));

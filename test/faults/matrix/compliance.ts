@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { ComplianceGap, Tombstones } from 'millrace';
 
-// This import is always the compiled library. If `--library` names another library, this one must be
-// able to read the tombstones that the other one has recorded.
+// This import is always the compiled library. If `--library` names another library, this one must
+// be able to read the tombstones that the other one has recorded.
 import { openTombstones } from '../../../src/compliance/tombstones.js';
 import { type EventKind, printEvent } from '../../../src/service/compliance/generated-events.js';
 import type { Random } from '../random.js';
@@ -22,16 +22,18 @@ const FIRST_USER = 1_650_000_000_000_000_001n;
 /** A time that is longer than the service takes from its response headers to its first event. */
 const SUBSCRIBE_MS = 50;
 /**
- * This time is long enough to record events on a busy machine. If all events are about posts and users
- * that already have a tombstone, the number of tombstones does not change, so the wait ends after this
- * time.
+ * This time is long enough to record events on a busy machine. If all events are about posts and
+ * users that already have a tombstone, the number of tombstones does not change, so the wait ends
+ * after this time.
  */
 const RECORD_MS = 2_000;
 /** The maximum wait by the service's clock. Replays deliver missed events half an hour later. */
 const MAX_WAIT_MS = 2 * 24 * 3_600_000;
 const COUNTRIES = ['DE', 'FR', 'XX', 'XY'];
 
-/** Sequences of events about one post or user. Events about other posts and users come between them. */
+/**
+ * Sequences of events about one post or user. Events about other posts and users come between them.
+ */
 const STORIES: readonly (readonly EventKind[])[] = [
   ['delete'],
   ['drop'],
@@ -106,8 +108,8 @@ interface ArriveOptions {
 }
 
 /**
- * The events of one trial. They are sent in bursts while the stream runs. Afterwards, the tombstones
- * of the stream are compared with them.
+ * The events of one trial. They are sent in bursts while the stream runs. Afterwards, the
+ * tombstones of the stream are compared with them.
  */
 export class ComplianceEvents {
   readonly #world: World;
@@ -116,7 +118,9 @@ export class ComplianceEvents {
   readonly #subjects: Subject[] = [];
   /** The posts and users that have had the right tombstone since the last event was sent. */
   readonly #right = new Set<Subject>();
-  /** For each post or user, the number of its events that were recorded when a process was killed. */
+  /**
+   * For each post or user, the number of its events that were recorded when a process was killed.
+   */
   readonly #kept = new Map<Subject, number>();
   readonly #texts = new Set<string>();
   /** The records that the run has received but that were never sent in this form. */
@@ -201,8 +205,8 @@ export class ComplianceEvents {
   }
 
   /**
-   * Sends all bursts. Resolves when each post and user has the tombstone that its events require, and
-   * all minutes of `mustName` are in a gap. Unless `isDelivered` is set, events in a gap may be
+   * Sends all bursts. Resolves when each post and user has the tombstone that its events require,
+   * and all minutes of `mustName` are in a gap. Unless `isDelivered` is set, events in a gap may be
    * missing. `mustBeIn` compares everything again, including the number of all tombstones.
    */
   async arrive(
@@ -213,22 +217,22 @@ export class ComplianceEvents {
     let connections = 0;
     while (true) {
       signal.throwIfAborted();
-      // Waits for the first connection, because events that were sent before it would all come from a
-      // replay.
+      // Waits for the first connection, because events that were sent before it would all come from
+      // a replay.
       if (this.#connections() === 0) {
         await sleep(2);
         continue;
       }
       this.burst();
       await sleep(this.#random.whole(2, 12));
-      // The service reports its time at the start of a connection. The clock must not advance between
-      // this and the first event on the connection.
+      // The service reports its time at the start of a connection. The clock must not advance
+      // between this and the first event on the connection.
       while (connections < this.#connections()) {
         connections = this.#connections();
         await sleep(SUBSCRIBE_MS);
       }
-      // The clock advances, so that missed events become old enough for a replay and stay older than
-      // new events.
+      // The clock advances, so that missed events become old enough for a replay and stay older
+      // than new events.
       this.#world.service.clock.advance(this.#random.chance(0.2) ? 240_000 : 20_000);
       const store = tombstones();
       if (store === undefined || this.#bursts < BURSTS) continue;
@@ -279,8 +283,8 @@ export class ComplianceEvents {
   }
 
   /**
-   * Reads the tombstones of a run that has ended. Throws unless exactly the tombstones exist that the
-   * events require.
+   * Reads the tombstones of a run that has ended. Throws unless exactly the tombstones exist that
+   * the events require.
    */
   async mustBeIn(folder: string, gaps: readonly ComplianceGap[], mayChange = false): Promise<void> {
     await using store = await openTombstones(folder, { readOnly: true });
@@ -298,15 +302,15 @@ export class ComplianceEvents {
         isDeepStrictEqual(mark, one),
       );
     });
-    // If a fault turns an event into a different one, two tombstones are wrong: that of the real post
-    // or user, and that of the other one.
+    // If a fault turns an event into a different one, two tombstones are wrong: that of the real
+    // post or user, and that of the other one.
     return mayChange && wrong.length <= 2 * this.#changed.size ? [] : wrong;
   }
 }
 
 /**
- * Returns the marks that a post or user may have. Any events for which `mayMiss` returns true may be
- * missing.
+ * Returns the marks that a post or user may have. Any events for which `mayMiss` returns true may
+ * be missing.
  */
 function marksOf({ sent }: Subject, mayMiss: (event: Sent) => boolean): (Mark | undefined)[] {
   const choices = sent.reduce<Sent[][]>(
@@ -319,7 +323,10 @@ function marksOf({ sent }: Subject, mayMiss: (event: Sent) => boolean): (Mark | 
   return choices.map(markOf);
 }
 
-/** Returns the mark that events leave. The stamps are ascending, so the last event of a kind decides. */
+/**
+ * Returns the mark that events leave. The stamps are ascending, so the last event of a kind
+ * decides.
+ */
 function markOf(events: readonly Sent[]): Mark | undefined {
   const marks = events.map(event => MARKS[event.kind]?.(event) ?? {});
   const mark = Object.assign({}, ...marks) as Mark;

@@ -23,9 +23,9 @@ const SMALL_MS = 5;
 export const LARGE_EVENT_BYTES = 1_000_000;
 
 /**
- * For each row, how long a slow consumer takes per item, and how much memory the run and the service
- * may use together. A slow consumer reads 40 MiB, or 80 MiB from a job. Counts are small, so they have
- * no entry.
+ * For each row, how long a slow consumer takes per item, and how much memory the run and the
+ * service may use together. A slow consumer reads 40 MiB, or 80 MiB from a job. Counts are small,
+ * so they have no entry.
  */
 const SLOW: Partial<Record<RowName, Slow>> = {
   search: { sleepMs: 8, limitBytes: 24 * MIB },
@@ -94,18 +94,20 @@ export const slowWorld: Fault['world'] = ({ name }) => ({
 });
 
 /**
- * The delay per item. It is so long that the next page, file or chunk is requested before the consumer
- * needs it.
+ * The delay per item. It is so long that the next page, file or chunk is requested before the
+ * consumer needs it.
  */
 const PACE_MS = 5;
 
 /**
  * Stalls a connection. As soon as the stall takes effect, the consumer pauses for longer than a
- * connection may be silent. This counts only if the connection is still stalled when the pause starts.
+ * connection may be silent. This counts only if the connection is still stalled when the pause
+ * starts.
  */
 export function stallWhilePaused(setting: AimSetting, silenceMs: number): Planted {
   const { row, world, clean } = setting;
-  // The list of a job's files is read before any item is consumed, so it does not count as a source.
+  // The list of a job's files is read before any item is consumed, so it does not count as a
+  // source.
   const sources = row.endpoints
     .filter(endpoint => endpoint !== 'jobs')
     .map(endpoint => clean.sent.get(endpoint) ?? []);

@@ -64,8 +64,8 @@ export async function failDisk(
     if (call === 'mkdir') return;
     const isCounted = isThread || !ofThreads;
     if (isCounted) calls++;
-    // A full disk stays full, but a failing sector fails only once. With either fault, removing files
-    // and checking that a folder exists still work.
+    // A full disk stays full, but a failing sector fails only once. With either fault, removing
+    // files and checking that a folder exists still work.
     const fails = code === 'ENOSPC' ? calls >= at && call !== 'unlink' : isCounted && calls === at;
     if (!fails) return;
     if (++hits === 1) {
@@ -81,8 +81,8 @@ const WRITING = constants.O_WRONLY | constants.O_RDWR | constants.O_CREAT;
 /** The paths of open files. */
 const names = new WeakMap<FileHandle, string>();
 /**
- * The path of the last file that was opened with each descriptor. The calls of worker threads have a
- * descriptor but no handle.
+ * The path of the last file that was opened with each descriptor. The calls of worker threads have
+ * a descriptor but no handle.
  */
 const namesOfThreads = new Map<number, string>();
 

@@ -29,8 +29,8 @@ export interface Planted {
   /** Describes what the fault hit, for error messages. */
   readonly what?: (() => string) | undefined;
   /**
-   * Returns how far the client's clock is ahead each time the client reads it. If this is given, the
-   * client does not learn the service's time.
+   * Returns how far the client's clock is ahead each time the client reads it. If this is given,
+   * the client does not learn the service's time.
    */
   readonly skewMs?: (() => number) | undefined;
   readonly consume?: ((index: number, bytes?: number) => Promise<void> | void) | undefined;
@@ -55,8 +55,8 @@ export interface Fault {
    */
   readonly kill?: 'random' | 'disk call' | 'commit' | undefined;
   /**
-   * If the fault takes no effect, a trial is repeated at another place, up to this number of attempts.
-   * This is needed if a run does not always get as far as the clean run. @default 1
+   * If the fault takes no effect, a trial is repeated at another place, up to this number of
+   * attempts. This is needed if a run does not always get as far as the clean run. @default 1
    */
   readonly draws?: number | undefined;
   /** The size of the text that is added to each compliance event, in bytes. @default 0 */

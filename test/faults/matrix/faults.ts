@@ -157,8 +157,8 @@ const TRIED: readonly Fault[] = [
           })
         : {
             ...inBody(setting, atByte => ({ kind: 'flip', atByte })),
-            // A gzip checksum comes only at the end of the data. The compliance stream has no end, so
-            // the flipped bit first shows as a damaged record.
+            // A gzip checksum comes only at the end of the data. The compliance stream has no end,
+            // so the flipped bit first shows as a damaged record.
             mayFail: setting.row.name === 'compliance',
             mayChange: setting.row.name === 'compliance',
           },
@@ -179,8 +179,8 @@ const TRIED: readonly Fault[] = [
   },
   fault('429', network('waits'), setting => {
     const { row, world } = setting;
-    // In a compliance trial, the trial itself advances the clock. In other trials, only waits advance
-    // it.
+    // In a compliance trial, the trial itself advances the clock. In other trials, only waits
+    // advance it.
     const waitedMs =
       row.name === 'compliance' ? waitAfter429(world) : () => world.service.clock.now() - NOW;
     return {
@@ -235,8 +235,8 @@ const TRIED: readonly Fault[] = [
     },
     setting =>
       spoilRecord(setting, (record, random) => {
-        // Records are not parsed. If a cut line starts with `{`, ends with `}` and contains an id, it
-        // is delivered, so any `}` at the end is removed.
+        // Records are not parsed. If a cut line starts with `{`, ends with `}` and contains an id,
+        // it is delivered, so any `}` at the end is removed.
         const cut = record.slice(0, random.whole(1, record.length - 2)).replace(/[}\s]+$/, '');
         return random.chance(0.7) ? cut : '{"id_str":nil}';
       }),
@@ -245,7 +245,8 @@ const TRIED: readonly Fault[] = [
   fault(
     'oversized record',
     ({ name }) => {
-      // Counts ignore unknown members, and a page of counts may be larger than the limit of a record.
+      // Counts ignore unknown members, and a page of counts may be larger than the limit of a
+      // record.
       if (name === 'counts') return 'recovers';
       if (name === 'jobs.download') return AS_MADE;
       return SINKS.includes(name) ? AS_SEARCH : 'error';
@@ -331,7 +332,8 @@ const TRIED: readonly Fault[] = [
       const { clock } = world.service;
       const DAY = 24 * 3_600_000;
       if (row.name === 'replay') {
-        // A part of the window is older than five days, or becomes older than that before it is read.
+        // A part of the window is older than five days, or becomes older than that before it is
+        // read.
         const { from, to } = WINDOWS.replay;
         clock.set(random.whole(from + 2 * 60_000, to) + 5 * DAY);
       } else if (row.name === 'compliance') clock.advance(random.whole(5, 9) * DAY);
@@ -376,8 +378,8 @@ const TRIED: readonly Fault[] = [
         const timer = setTimeout(block, random.whole(0, 10));
         return { hits: () => blocks, lift: () => clearTimeout(timer) };
       }
-      // The connection breaks in the middle of a body. The rest of the body has already arrived, but
-      // the client cannot read it before the break.
+      // The connection breaks in the middle of a body. The rest of the body has already arrived,
+      // but the client cannot read it before the break.
       const pause = inBody(setting, afterBytes => ({ kind: 'stall', afterBytes, forMs: 20 }));
       const timer = setInterval(() => {
         if (pause.hits() === 0) return;
@@ -436,8 +438,8 @@ function refuseLater(setting: FaultSetting): Planted {
   }
   if (row.name === 'compliance') return plant(setting, { ...refusal, endpoint: 'replay' });
   if (row.endpoints.includes('jobs') && random.chance(0.5)) {
-    // The files are listed again once their addresses have expired, and the login for this request is
-    // refused.
+    // The files are listed again once their addresses have expired, and the login for this request
+    // is refused.
     const expiry = expireAddresses(setting);
     const skip = clean.sent.get('jobs')?.length ?? 0;
     const { hits, lift } = plant(setting, { ...refusal, endpoint: 'jobs', skip });
@@ -463,8 +465,8 @@ function diskRows(expected: Expectation) {
 }
 
 /**
- * A text that is larger than the 16 MiB that a record may have. It is so varied that its gzip is not
- * refused as a bomb.
+ * A text that is larger than the 16 MiB that a record may have. It is so varied that its gzip is
+ * not refused as a bomb.
  */
 const PADDING = Array.from({ length: 600_000 }, (_, index) =>
   index.toString(36).padStart(30, 'x'),
@@ -474,7 +476,10 @@ function isStream(endpoint: Endpoint): boolean {
   return endpoint === 'replay' || endpoint === 'compliance';
 }
 
-/** The reason for rows in which only kills are tried, because only kills leave data in several places. */
+/**
+ * The reason for rows in which only kills are tried, because only kills leave data in several
+ * places.
+ */
 const OTHERS_HAVE_IT = { none: 'its faults are those of other rows, but for kills' };
 
 export const FAULTS: readonly Fault[] = TRIED.map(one => ({

@@ -11,18 +11,21 @@ import { committedBytes } from './outputs.js';
 import type { ChildWork, CommitWork } from './pipeline-child.js';
 
 /**
- * The number of files. It is much larger than the number of files that threads hold at a time, so that
- * threads are writing during every commit.
+ * The number of files. It is much larger than the number of files that threads hold at a time, so
+ * that threads are writing during every commit.
  */
 const FILES = 64;
 const POSTS_A_FILE = 300;
 const DAYS = ['2022-01-01', '2022-01-02', '2022-01-03'];
 const BUSY_LOOPS = 2;
-/** The commit intervals to try. With 0, there is a commit at each cursor; the last one is the default. */
+/**
+ * The commit intervals to try. With 0, there is a commit at each cursor; the last one is the
+ * default.
+ */
 const INTERVALS_MS = [0, 1, 10, 50, 250, 1_000];
 /**
- * The number of writes of each thread: two threads together make three writes per file. Each write is
- * delayed, so that a run has several commits.
+ * The number of writes of each thread: two threads together make three writes per file. Each write
+ * is delayed, so that a run has several commits.
  */
 const WRITES = (FILES * DAYS.length) / 2;
 const COMMITS = 6;
@@ -144,8 +147,8 @@ function start(
 }
 
 /**
- * Compares each checkpoint of a process, including the last one, with the files. Returns the number of
- * checkpoints.
+ * Compares each checkpoint of a process, including the last one, with the files. Returns the number
+ * of checkpoints.
  */
 async function mustMatch(copies: string, out: string, days: readonly Day[]): Promise<number> {
   const names = (await readdir(copies)).toSorted((a, b) => Number(a) - Number(b));
@@ -184,7 +187,7 @@ function read(text: string): Committed {
   const outputs = new Map(
     files.map(({ path: name, posts, bytes }) => [path.basename(name, '.jsonl'), { posts, bytes }]),
   );
-  // Once everything is written, no run needs the cursor, so the cursor is still that of the previous
-  // commit.
+  // Once everything is written, no run needs the cursor, so the cursor is still that of the
+  // previous commit.
   return { files: state === 'running' ? Number(count) : FILES, outputs };
 }

@@ -10,9 +10,9 @@ import { ROWS } from './rows.js';
 import { cleanChild, tryKills } from './try-kills.js';
 
 /**
- * One real kill for each kind of source and sink. The simulated disk kills at every call; these
- * tests check that a real process behaves like the simulation. `npm run faults -- matrix` kills all
- * rows with many seeds.
+ * The rows that are killed, one for each kind of source and sink. Other tests kill a simulated disk
+ * at every call. These tests check that a real process behaves like the simulation.
+ * `npm run faults -- matrix` kills all rows with many seeds.
  */
 const KILLED: readonly RowName[] = [
   'search',
@@ -26,8 +26,8 @@ const KILLED: readonly RowName[] = [
   'damaged',
 ];
 /**
- * Draws times from the third quarter of a run. A run that is killed then has committed some items
- * but not all.
+ * Returns times from the third quarter of a run. A run that is killed at such a time has committed
+ * some items but not all.
  */
 class LateRandom extends Random {
   override whole(min: number, max: number): number {

@@ -20,8 +20,8 @@ import {
 import { type Attempt, at, COLUMNS, type Pipeline, paced, searchInto } from './pipeline.js';
 
 /**
- * Pipelines in which only kills are tried, because only kills leave data in several places. The rows
- * of other pipelines cover the other faults.
+ * Pipelines in which only kills are tried, because only kills leave data in several places. The
+ * rows of other pipelines cover the other faults.
  */
 export const ONLY_KILLED = {
   'tee, database': {
@@ -35,8 +35,8 @@ export const ONLY_KILLED = {
           files<Activity>({ path: at(attempt, 'raw.jsonl.gz'), commitIntervalMs }),
           compose(
             map(({ id, raw }: Activity) => [id, raw.toString()] as const),
-            // With these values, some commits contain rows that were held back, and some commits end
-            // an open transaction.
+            // With these values, some commits contain rows that were held back, and some commits
+            // end an open transaction.
             attempt.millrace.committed({ rows: 10, waitMs: commitIntervalMs, ...database }),
           ),
           compose(
@@ -137,14 +137,17 @@ export const ONLY_KILLED = {
 } satisfies Record<string, Pipeline>;
 
 /**
- * Returns whether the branch for selected posts gets a post with this hash. This is true for half of
- * the posts.
+ * Returns whether the branch for selected posts gets a post with this hash. This is true for half
+ * of the posts.
  */
 export function isSelected(hash: string): boolean {
   return hash < '8';
 }
 
-/** Returns the ids in lines of ids. The number of ids per line varies, because commits end lines early. */
+/**
+ * Returns the ids in lines of ids. The number of ids per line varies, because commits end lines
+ * early.
+ */
 function idsOf(lines: readonly string[]): Found {
   return lines.flatMap(line => line.split(',').map(id => [id, ''] as const));
 }
@@ -155,7 +158,9 @@ interface SavedRow {
 
 const databaseOf = (out: string) => path.join(out, 'rows.sqlite');
 
-/** Opens a table of posts with a saved checkpoint. Returns it in the form that `committed` takes. */
+/**
+ * Opens a table of posts with a saved checkpoint. Returns it in the form that `committed` takes.
+ */
 async function openRows(out: string) {
   const { default: Database } = await import('libsql');
   const db = new Database(databaseOf(out));

@@ -37,8 +37,8 @@ export interface CommitWork {
    */
   readonly isBefore: boolean;
   /**
-   * The maximum delay of a thread's write, in milliseconds. The delays make threads finish in another
-   * order than they started.
+   * The maximum delay of a thread's write, in milliseconds. The delays make threads finish in
+   * another order than they started.
    */
   readonly maxWriteMs: number;
   /** The seed of the delays of writes. */

@@ -57,7 +57,9 @@ async function postsFrom(attempt: Attempt, source: Flow<Uint8Array>, workers?: n
 /** The columns that worker threads read from the bytes of a post. */
 const CELLS = ['id', 'text', 'author_id', 'lang'] as const;
 
-/** Writes the posts in stored files to a sink. Two worker threads encode the outputs of the sink. */
+/**
+ * Writes the posts in stored files to a sink. Two worker threads encode the outputs of the sink.
+ */
 function storedInto(attempt: Attempt, sink: FlowSink<Activity, unknown>) {
   const { activities, dedupe, gunzip, jsonLines, localFiles, pipeline } = attempt.millrace;
   const source = localFiles(attempt.input);
@@ -392,7 +394,9 @@ export const rulesBeside = (input: string) => path.join(path.dirname(input), 'ru
 /** A replay connection keeps this many bytes in memory. Further data goes to disk. */
 const REPLAY_MEMORY = 4 * 2 ** 20;
 
-/** Returns the items that a pipeline has committed. By default, the pipeline writes posts as lines. */
+/**
+ * Returns the items that a pipeline has committed. By default, the pipeline writes posts as lines.
+ */
 export async function committedOf(pipeline: Pipeline, out: string): Promise<Found> {
   return pipeline.committed?.(out) ?? postsOf(await committedLines(out));
 }

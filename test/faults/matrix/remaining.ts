@@ -11,8 +11,8 @@ import type { World } from './world.js';
 type Piece = readonly string[];
 
 /**
- * The requests that a row needs, found with the client of the tests. A resumed run may send only the
- * requests whose items are not committed yet.
+ * The requests that a row needs, found with the client of the tests. A resumed run may send only
+ * the requests whose items are not committed yet.
  */
 export class Remaining {
   readonly #pieces: readonly Piece[];
@@ -24,8 +24,8 @@ export class Remaining {
   }
 
   /**
-   * Must be called before a fault is planted. Resolves to `undefined` for a row whose requests are not
-   * known exactly.
+   * Must be called before a fault is planted. Resolves to `undefined` for a row whose requests are
+   * not known exactly.
    */
   static async of(row: Row, world: World, prepared: Prepared): Promise<Remaining | undefined> {
     const pieces = await PIECES[row.name]?.(world, prepared);
@@ -38,8 +38,8 @@ export class Remaining {
   }
 
   /**
-   * Returns the keys of the items that a run still has to deliver if the items with the given keys are
-   * committed. Pages, files and chunks are delivered as a whole.
+   * Returns the keys of the items that a run still has to deliver if the items with the given keys
+   * are committed. Pages, files and chunks are delivered as a whole.
    */
   keys(committed: ReadonlySet<string>): ReadonlySet<string> {
     return new Set(this.#left(committed).flat());

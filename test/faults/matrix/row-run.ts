@@ -153,8 +153,8 @@ export class RowRun {
   }
 
   /**
-   * Checks that the committed items are correct, and that no item that was committed at the last check
-   * is missing. Resolves to the number of committed items.
+   * Checks that the committed items are correct, and that no item that was committed at the last
+   * check is missing. Resolves to the number of committed items.
    */
   async mustBeExact(): Promise<number> {
     const { allowed, expected } = this.prepared;
@@ -170,8 +170,8 @@ export class RowRun {
   }
 
   /**
-   * Runs a script that resumes. Checks that it sends only the requests that were still needed at the
-   * last check.
+   * Runs a script that resumes. Checks that it sends only the requests that were still needed at
+   * the last check.
    */
   async mustRequestTheRest<T>(run: () => Promise<T>): Promise<T> {
     const check = this.#remaining?.expect(this.#committed);

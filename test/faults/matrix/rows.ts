@@ -24,8 +24,8 @@ export interface Row {
   readonly name: RowName;
   readonly pipeline: Pipeline;
   /**
-   * The families of endpoints that the row uses. The first one delivers the items. Empty for rows with
-   * stored files.
+   * The families of endpoints that the row uses. The first one delivers the items. Empty for rows
+   * with stored files.
    */
   readonly endpoints: readonly Endpoint[];
   /** Creates a state folder for the service to start with. */
@@ -128,7 +128,9 @@ interface Text {
 
 const fullText = ({ text, extended_tweet: extended }: Text) => extended?.full_text ?? text;
 
-/** Writes a job's files into a folder, like `store`, but expects rows of a table instead of lines. */
+/**
+ * Writes a job's files into a folder, like `store`, but expects rows of a table instead of lines.
+ */
 async function storeCells(setting: RowSetting): Promise<Prepared> {
   const { texts } = await madeJob(setting);
   const posts = [...texts.values()].flatMap(lines);
@@ -309,8 +311,8 @@ async function storeDamaged(setting: RowSetting): Promise<Prepared> {
 
 /**
  * Creates a damaged record. It is not an object, or it is invalid UTF-8, or it has no id, or it has
- * the same bytes as another damaged record. If it is an object without an id, its line number is not
- * known when the damage is found.
+ * the same bytes as another damaged record. If it is an object without an id, its line number is
+ * not known when the damage is found.
  */
 function damagedRecord(post: string, index: number): { bytes: Buffer; hasLine: boolean } {
   const kinds = [
@@ -342,8 +344,8 @@ function someRules(posts: readonly string[]): readonly TaggedRule[] {
 }
 
 /**
- * Returns the post with the rules that match it, without those of the service. Returns an empty list
- * if no rule matches.
+ * Returns the post with the rules that match it, without those of the service. Returns an empty
+ * list if no rule matches.
  */
 function matched(post: string, rules: readonly TaggedRule[]): string[] {
   const { lang } = JSON.parse(post) as { readonly lang: string };

@@ -19,7 +19,10 @@ export interface Clean {
 export interface Sent {
   /** The part of the path and query that is the same in each run. */
   readonly address: string;
-  /** The minimum size of the body on the wire. If a stream is flushed more often, its body is larger. */
+  /**
+   * The minimum size of the body on the wire. If a stream is flushed more often, its body is
+   * larger.
+   */
   readonly bytes: number;
   /** The number of records or buckets. */
   readonly records: number;
@@ -39,8 +42,8 @@ export const PATHS: Partial<Record<Endpoint, string>> = {
 };
 
 /**
- * In another run, the list of a job's files may be shorter by this many bytes, because its addresses
- * are signed again.
+ * In another run, the list of a job's files may be shorter by this many bytes, because its
+ * addresses are signed again.
  */
 const SIGNED_BYTES = 50;
 

@@ -16,7 +16,9 @@ export interface AimSetting {
   readonly clean: Clean;
 }
 
-/** A request of the clean run, and the values that aim a fault at the same request of another run. */
+/**
+ * A request of the clean run, and the values that aim a fault at the same request of another run.
+ */
 export interface Aimed {
   readonly endpoint: Endpoint;
   /** The smallest response that the service sends to the request. */
@@ -42,8 +44,8 @@ export function aim({ row, random, clean }: AimSetting, accepts: (sent: Sent) =>
   const one = random.pick(sent);
   const isAlone = all.every(other => other === one || other.address !== one.address);
   if (isAlone) return { endpoint, sent: one, skip: 0, path: one.address };
-  // All pages have the same address. The pages of two searches may come in any order, and so may two
-  // engagement requests.
+  // All pages have the same address. The pages of two searches may come in any order, and so may
+  // two engagement requests.
   const isInOrder = row.name !== 'merge' && row.name !== 'engagement';
   const skip = all.indexOf(one);
   return { endpoint, sent: isInOrder ? one : smallest(sent), skip, path: undefined };

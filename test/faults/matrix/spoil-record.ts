@@ -9,8 +9,8 @@ import { PATHS, type Sent } from './sent.js';
 import { aim } from './service-fault.js';
 
 /**
- * Changes one record of a response and of all later responses until the fault is lifted, or one record
- * of the stored file.
+ * Changes one record of a response and of all later responses until the fault is lifted, or one
+ * record of the stored file.
  */
 export async function spoilRecord(
   setting: FaultSetting,

@@ -27,8 +27,8 @@ export class TrialTiming implements Timing {
   #waitedMs = 0;
 
   /**
-   * @param skewMs Returns how far the client's clock is ahead of the service's, each time the client
-   * reads it.
+   * @param skewMs Returns how far the client's clock is ahead of the service's, each time the
+   * client reads it.
    */
   constructor(clock: ClockAccess, skewMs = () => 0) {
     this.#clock = clock;
@@ -40,8 +40,8 @@ export class TrialTiming implements Timing {
   }
 
   /**
-   * Returns the elapsed time. It does not include minutes that a trial skips on the service's clock,
-   * because no message can take that long to arrive.
+   * Returns the elapsed time. It does not include minutes that a trial skips on the service's
+   * clock, because no message can take that long to arrive.
    */
   elapsed(): number {
     return performance.now() + this.#waitedMs;

@@ -12,8 +12,8 @@ import { mustHaveWaited, type Target } from './try-fault.js';
 const MAX_LATE_MS = 60_000;
 
 /**
- * Runs a trial of the compliance stream. The stream is endless, so the trial stops it when all events
- * are recorded.
+ * Runs a trial of the compliance stream. The stream is endless, so the trial stops it when all
+ * events are recorded.
  */
 export async function tryCompliance(
   { row, fault, cell, clean, library, cache }: Target,

@@ -77,8 +77,8 @@ export function mustHaveWaited({ wait, hits }: Planted): void {
 }
 
 /**
- * Checks that the gaps are exactly the required ones, and that all items outside of them are committed
- * once and unchanged.
+ * Checks that the gaps are exactly the required ones, and that all items outside of them are
+ * committed once and unchanged.
  */
 async function mustHaveGaps(
   run: RowRun,

@@ -44,7 +44,10 @@ export async function tryKills(
     let kills = 0;
     let committed = 0;
     const children: KilledChild[] = [];
-    /** Runs a process to its end. It may request only items that earlier processes have not committed. */
+    /**
+     * Runs a process to its end. It may request only items that earlier processes have not
+     * committed.
+     */
     const tryChild = async (end: () => Promise<Ended>) => {
       const ended = await run.mustRequestTheRest(end);
       if (ended === 'killed') {
@@ -154,8 +157,8 @@ export async function cleanChild(run: RowRun, bundle: BundledChild): Promise<Cle
 }
 
 /**
- * Chooses the disk call at which a process dies. If worker threads of the pipeline write files, every
- * second process dies at one of their writes.
+ * Chooses the disk call at which a process dies. If worker threads of the pipeline write files,
+ * every second process dies at one of their writes.
  */
 function placeOf(call: number, { threadWrites }: CleanChild, random: Random): DiskPlace {
   if (threadWrites === 0 || random.chance(0.5)) return { call, ofThreads: false };

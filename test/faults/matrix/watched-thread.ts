@@ -32,8 +32,8 @@ export interface ThreadWatch {
 const SCRIPT = path.join(import.meta.dirname, 'watched-thread-child.js');
 
 /**
- * Called before each write of a thread. If this function throws, the write throws the same error. If
- * it returns a promise, the write waits for it.
+ * Called before each write of a thread. If this function throws, the write throws the same error.
+ * If it returns a promise, the write waits for it.
  */
 type OnThreadCall = (call: ThreadCall) => void | Promise<void>;
 

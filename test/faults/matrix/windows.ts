@@ -21,8 +21,8 @@ export const REPLAY_CHUNK_MS = 8 * 60_000;
 export const COMPLIANCE_SINCE_MS = 10 * 60_000;
 
 /**
- * Events arrive at most this much later than their time. A run that starts in the past also requests
- * this much more.
+ * Events arrive at most this much later than their time. A run that starts in the past also
+ * requests this much more.
  */
 export const LATE_MS = 60_000;
 

@@ -17,8 +17,8 @@ export interface WorldOptions {
   /** Whether posts have a size of some hundred KiB. */
   readonly large?: boolean | undefined;
   /**
-   * Whether posts are only a few words long and are generated quickly. For tests of kills and of this
-   * code itself.
+   * Whether posts are only a few words long and are generated quickly. For tests of kills and of
+   * this code itself.
    */
   readonly plain?: boolean | undefined;
   /** Whether clients go through a proxy that can change records and cut bytes anywhere. */
@@ -96,7 +96,9 @@ export class World {
     return this.#token;
   }
 
-  /** Creates a job over its window and delivers it, without the library. Resolves to the job's UUID. */
+  /**
+   * Creates a job over its window and delivers it, without the library. Resolves to the job's UUID.
+   */
   async deliverJob(title = 'coffee'): Promise<string> {
     const { service, addresses } = this;
     const base = `${addresses.historicalUrl}/historical/rulestream/accounts/${addresses.account}/publishers/${addresses.publisher}/jobs`;

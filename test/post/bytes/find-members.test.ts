@@ -15,7 +15,7 @@ const WANTED: WantedMembers = {
 const finder = new MemberFinder(WANTED);
 const values = memberValues(finder);
 
-/** Returns the text of each wanted member that was found, by its path. */
+/** Returns the text of each wanted member that was found. The key is the path of the member. */
 function foundIn(bytes: Buffer, start = 0, end = bytes.length): Record<string, string> | undefined {
   if (!finder.find(bytes, start, end)) return undefined;
   const found: Record<string, string> = {};
@@ -53,7 +53,7 @@ describe('MemberFinder', () => {
           const json = printJson(value as Value, look);
           const bytes = Buffer.from(`${' '.repeat(before)}${json}\n`);
           const found = foundIn(bytes, before, bytes.length - 1);
-          // Keys with escapes are left to the parser.
+          // If a key contains escapes, the finder leaves the document to the parser.
           if (found === undefined) {
             expect(json).toContain('\\u');
             return;
@@ -148,12 +148,13 @@ describe('a string in a document', () => {
   });
 
   /**
-   * Reads these bytes as a JSON string, without quotes, backslashes and control characters. Returns
-   * `undefined` if the finder does not decode it.
+   * Puts these bytes into a JSON string, and returns what the finder decodes. They must not contain
+   * quotes, backslashes and control characters. Returns `undefined` if the finder does not decode
+   * them.
    */
   function decodedBytes(bytes: Uint8Array, mode: keyof typeof DECODED): Buffer | undefined {
     const document = Buffer.concat([Buffer.from('{"text":"'), bytes, Buffer.from('"}')]);
-    // This does not use `expect`, which would take most of the time.
+    // This throws instead of calling `expect`, which would take most of the time.
     if (!finder.find(document, 0, document.length)) throw new Error(`Not found: ${document}`);
     const memory = strings.memoryFor(user);
     const text = finder.members.get('text')!;
@@ -162,7 +163,7 @@ describe('a string in a document', () => {
     return end === -1 ? undefined : Buffer.from(memory.subarray(0, end));
   }
 
-  /** Returns whether the bytes are decoded exactly if they are valid UTF-8. */
+  /** Returns whether the finder decodes the bytes if and only if they are valid UTF-8. */
   function isExact(bytes: Uint8Array): boolean {
     const found = decodedBytes(bytes, 'plain');
     return isUtf8(bytes) ? found?.equals(bytes) === true : found === undefined;
@@ -242,7 +243,7 @@ describe('a string in a document', () => {
           const shown = text.replace(/&(amp|lt|gt);/g, (_, name) =>
             name === 'amp' ? '&' : name === 'lt' ? '<' : '>',
           );
-          // An entity that may continue with an escape is left to the parser.
+          // If an entity may continue with an escape, the finder leaves the string to the parser.
           expect([shown, undefined]).toContain(decoded(json, 'entities'));
           if (!json.includes('\\')) expect(decoded(json, 'entities')).toBe(shown);
           const quoted = /[,"\r\n]/.test(text) || text === '';

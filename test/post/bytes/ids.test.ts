@@ -55,7 +55,7 @@ it.each(['', '0', '01', '-1', 'x1', '18446744073709551616', '9999999999999999999
   },
 );
 
-/** Generates mostly the service's spelling of a member, sometimes another one. */
+/** Usually generates the service's spelling of a member, and sometimes a different one. */
 function mostly(usual: readonly string[], ...others: readonly string[]): fc.Arbitrary<string> {
   return fc.oneof(
     { weight: 6, arbitrary: fc.constantFrom(...usual) },

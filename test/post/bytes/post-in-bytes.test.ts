@@ -17,7 +17,7 @@ import { printJson, style, type Value } from '../print-json.js';
 
 const postInBytes = PostInBytes.ofThread() as PostInBytes;
 
-/** Returns the properties that rules read from a post and from the post it quotes. */
+/** Returns the properties of a post, and of the post that it quotes, that rules read. */
 function partOf(fields: PostFields): object {
   const { text, hashtags, cashtags, mentions, links, media, isQuote, replyTo } = fields;
   return { text, hashtags, cashtags, mentions, links, media, isQuote, replyTo };
@@ -47,7 +47,7 @@ function outcomeOf(read: () => unknown): unknown {
 
 /**
  * Compares reading the bytes with parsing them. Returns whether the post could be read without
- * parsing.
+ * being parsed.
  */
 function expectSame(bytes: Buffer): boolean {
   const content = Buffer.concat([Buffer.from('}"\n'), bytes, Buffer.from('\n{"id":"')]);
@@ -88,7 +88,7 @@ function objectsIn(value: unknown, found: Members[] = []): Members[] {
   return found;
 }
 
-/** Posts like the service's, and posts that the tests of rules use. */
+/** Generates posts like those of the service, and posts that the tests of rules use. */
 const somePost = fc.oneof(
   arbitraryPost.map(({ json }: ArbitraryPost) => json),
   fc
@@ -122,8 +122,8 @@ describe('the fields that rules read from the bytes of a post', () => {
     const change = fc.record({
       place: fc.nat(),
       member: fc.nat(),
-      // The new value comes from the same post, for example a whole post or a list instead of a
-      // string.
+      // Any value of the same post can be the new value. For example, a string can become a whole
+      // post or a list.
       value: fc.oneof(jsonValue, fc.nat()),
       isAdded: fc.boolean(),
     });

@@ -15,15 +15,18 @@ import { printJson, style } from '../print-json.js';
 
 const shown = new ShownIds();
 
-/** The id of the post's first version, 5, equals the lower 32 bits of its own id. */
+/**
+ * A post whose first version has the id 5, which is equal to the lower 32 bits of the id of the
+ * post.
+ */
 const POST =
   '{"created_at":"x","id":4294967301,"id_str":"4294967301","user":{"id":2,"id_str":"2","name":"n","screen_name":"u"},' +
   '"edit_history":{"initial_tweet_id":"5","edit_tweet_ids":["5","4294967301"]}}';
 
-/** The kind of object that an id belongs to, and the id. */
+/** An id, and the kind of object to which it belongs. */
 type Id = readonly [of: number, id: string];
 
-/** Returns the ids of a post that is surrounded by other bytes, as in a file, or the error. */
+/** Returns the ids in a post, or the error. The post is surrounded by other bytes, as in a file. */
 function idsIn(bytes: Buffer): readonly Id[] | string {
   const content = Buffer.concat([Buffer.from('}"\n'), bytes, Buffer.from('\n{"id":"')]);
   return outcomeOf(() => {
@@ -46,7 +49,7 @@ function outcomeOf(read: () => readonly Id[]): readonly Id[] | string {
   }
 }
 
-/** Returns the same ids, read from the properties of `Activity`. */
+/** Returns the ids in a post as the properties of `Activity` return them. */
 function idsOf(bytes: Buffer): readonly Id[] | string {
   return outcomeOf(() => listOf(new Activity(bytes), 0));
 }
@@ -73,7 +76,7 @@ function listOf(activity: Activity, within: number): readonly Id[] {
   });
 }
 
-/** Returns the same ids, taken from the model that the document was printed from. */
+/** Returns the ids in the model from which a document was printed. */
 function modelIds(model: PostModel, within: number): Id[] {
   const { id, edits, withheldIn = [], author, shared, quoted } = model;
   return [
@@ -98,7 +101,7 @@ function objectsIn(value: unknown, found: Members[] = []): Members[] {
   return found;
 }
 
-/** Returns whether the post was left to `Activity`. */
+/** Returns whether the post could only be read by `Activity`. */
 function isLeft(bytes: Buffer): boolean {
   const readId = vi.spyOn(Activity.prototype, 'id', 'get');
   try {
@@ -137,7 +140,7 @@ describe('the ids shown by a post', () => {
             return isId ? BigInt((this[`${key}_str`] as string | undefined) ?? value) : value;
           });
           for (const { place, member, value } of changes) {
-            // Changes mostly the post itself and the posts within it.
+            // Most changes are in the post itself and in the posts that it contains.
             const objects = objectsIn(post).filter(
               object => place % 4 === 0 || 'user' in object || 'actor' in object,
             );
@@ -185,8 +188,8 @@ describe('the ids shown by a post', () => {
             const object = objects[place % objects.length];
             if (object === undefined) continue;
             if (value === undefined) delete object[member];
-            // Copies the value, because sharing it would change other objects too or make an object
-            // contain itself.
+            // Copies the value. Otherwise, the same value would be in several objects, which change
+            // together, or an object would contain itself.
             else object[member] = structuredClone(value);
           }
           const bytes = Buffer.from(JSON.stringify(post));

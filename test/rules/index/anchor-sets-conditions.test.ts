@@ -35,7 +35,10 @@ function selects(condition: TermCondition, terms: ReadonlySet<string>): boolean 
   }
 }
 
-/** Returns the rarest set of terms such that every matching post contains at least one of them. */
+/**
+ * Returns the rarest set of terms with this property: every matching post contains at least one of
+ * the terms.
+ */
 function requiredTerms(
   rule: string,
   product: RuleProduct,

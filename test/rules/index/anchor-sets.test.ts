@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { costOfSet, rarestSetAt, secondTerm } from '../../../src/rules/index/anchor-sets.js';
 
-/** Sets of terms, surrounded by other sets, and the frequency of each term. */
+/** Generates sets of terms that are surrounded by other sets, and the frequency of each term. */
 const arbitrarySets = fc.record({
   before: fc.array(fc.nat(9), { maxLength: 3 }),
   sets: fc.array(fc.uniqueArray(fc.nat(9), { minLength: 1, maxLength: 3 }), {
@@ -10,7 +10,7 @@ const arbitrarySets = fc.record({
     maxLength: 5,
   }),
   after: fc.array(fc.nat(9), { maxLength: 3 }),
-  // Whole numbers, so that their sums are exact.
+  // These are whole numbers, so that their sums are exact.
   ratios: fc.array(fc.nat(20), { minLength: 10, maxLength: 10 }),
 });
 

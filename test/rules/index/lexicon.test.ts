@@ -54,7 +54,7 @@ describe('a lexicon', () => {
             expect(watched.id).toBe(model.get('from:a')?.id ?? -1);
           }
           const shared = lexicon.share();
-          // A record has 2 integers for its header and one for every two UTF-16 units.
+          // A record has 2 integers for its header, and one integer for every two UTF-16 units.
           const sizes = [...model.keys()].map(({ length }) => 2 + Math.ceil(length / 2));
           expect(shared.records).toHaveLength(sizes.reduce((sum, size) => sum + size, 0));
           const copy = Lexicon.of(shared);

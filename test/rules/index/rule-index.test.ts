@@ -18,7 +18,7 @@ describe('the rule index', () => {
     const drafts = fc.sample(arbitraryDraft(), { numRuns: 300, seed: 7 });
     const matcher = compileRules(
       trees.map(({ text }, i) => ({ value: text, id: String(i + 1) })),
-      // The reverse of the real frequencies, so the index has much to learn.
+      // These frequencies are the reverse of the real ones, so that the index has much to learn.
       { frequency: term => 1 - usualFrequency(term) },
     );
     const posts = drafts.map(original);

@@ -21,7 +21,7 @@ function match(matcher: SharedMatcher, post: Activity): readonly number[] {
   return matcher.matchBytes(post.raw, 0, post.raw.length) ?? matcher.matchParsed(post);
 }
 
-/** Returns the post that was matched last, with these matching rules. */
+/** Returns the post that the matcher has matched last, with these matching rules. */
 function withRules(matcher: SharedMatcher, { raw }: Activity, rules: readonly number[]): Activity {
   const bytes = Buffer.alloc(matcher.lengthWith(raw.length, rules));
   matcher.write(raw, 0, raw.length, rules, bytes, 0);
@@ -84,8 +84,8 @@ describe('shared rules', () => {
     expect(after).not.toBe(before);
     expect(listLengths(after.lists)).not.toContain(100);
     const kept = Int32Array.from(before.postings);
-    // This reader never finishes, like a thread that has died. The matcher must leave its memory
-    // unchanged and still match.
+    // This reader never finishes, like a thread that has died. The matcher must not change the
+    // memory that the reader uses, and must still match.
     for (let round = 0; round < 4; round++) {
       makeReviewDue(shared);
       expect(matchAll(shared, posts.slice(0, 2))).toEqual([[7], [7]]);

@@ -45,7 +45,7 @@ test.each([
   ['retweets_of_status_id:"https://x.com/a/status/123"', 'retweets_of_status_id:123'],
   ['cat OR dog sample:10', '(cat OR dog) sample:10'],
   ['"cat dog"~9', '"cat dog"~6'],
-  // Names of operators in version 1.0.
+  // These operators have other names in version 1.0.
   ['platform_lang:en', 'lang:en'],
   ['twitter_lang:en', 'lang:en'],
   ['cat has:lang', 'cat -lang:und'],

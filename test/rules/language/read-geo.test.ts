@@ -2,7 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 
-/** Returns the value of a rule with a single clause, or the codes of its problems. */
+/**
+ * Parses a rule with a single clause. Returns the value of the clause, or the codes of the
+ * problems.
+ */
 function read(text: string): unknown {
   const { tree, problems } = parseRule(text);
   if (tree === undefined) return problems.map(({ code }) => code);

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { Activity } from '../../../src/post/activity.js';
 
 /**
- * The words of posts and rules. There are few, so that rules often match. Some contain punctuation or
- * are in scripts that need special handling.
+ * The words of posts and rules. There are few, so that rules often match. Some contain punctuation
+ * or are in scripts that need special handling.
  */
 export const WORDS = [
   ...[

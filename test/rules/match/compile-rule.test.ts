@@ -35,8 +35,8 @@ const retweeting = (retweeted: Part): Part => ({
 });
 
 /**
- * Tests each row in both formats and with both engines. Operators that a product does not have are
- * evaluated as well.
+ * Tests each row in both formats and with both engines. Also evaluates operators that a product
+ * does not support.
  */
 function table(name: string, rows: readonly Row[]): void {
   describe(name, () => {
@@ -281,7 +281,7 @@ table('places', [
   ['point_radius:[-105.27 40.02 10mi]', { place: BOULDER }, true],
   ['point_radius:[-105.27 40.02 1mi]', { place: BOULDER }, false],
   ['bounding_box:[-105.31 39.99 -105.2 40.1]', { place: BOULDER }, true],
-  // The place is only partly within the area.
+  // Only a part of the place is in the area.
   ['bounding_box:[-105.31 39.99 -105.26 40.1]', { place: BOULDER }, false],
   ['bounding_box:[-105.31 39.99 -105.2 40.1]', { position: [-105.3, 40] }, true],
   ['bounding_box:[-105.31 39.99 -105.2 40.1]', { position: [40, -105.3] }, false],
@@ -310,8 +310,8 @@ table('replies, retweets, quotes', [
   ['anna', retweeting({ text: 'snow' }), true],
   ['#snow', retweeting({ hashtags: ['snow'] }), true],
   ['has:links', retweeting({ links: [link('http://a.com')] }), true],
-  // A retweet with a link that the retweeted post does not have. The service never sends this, but
-  // other tools can write it.
+  // A retweet with a link that is not in the retweeted post. The service never sends such a
+  // retweet, but other tools can write one.
   [
     'snow',
     {

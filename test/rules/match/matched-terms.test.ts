@@ -5,7 +5,7 @@ import type { NewPost } from '../../../src/service/index.js';
 import { createService } from '../../../src/service/index.js';
 import { bySuite } from '../../suite.js';
 
-/** Returns the marked parts of a text and the named clauses. */
+/** Returns the parts of a text that are marked, and the clauses that are named. */
 function marked(rule: string, post: NewPost, product: 'search' | 'replay' = 'search') {
   const text = post.text ?? '';
   const [activity] = createService().posts.add(post);

@@ -75,7 +75,7 @@ function rule(text: string): ArchiveQuery {
   return query(tree);
 }
 
-/** Counts the posts that are generated from now until the end of the test. */
+/** Counts the posts that are generated from this call until the end of the test. */
 function countDrafts(): () => number {
   const { draft } = SampleDrafts.prototype;
   let drawn = 0;
@@ -94,7 +94,7 @@ function someUsers(): string[] {
   return authors.flatMap(({ handle, id }) => [handle, id]);
 }
 
-/** Returns all pages. Each starts after the last post of the previous page. */
+/** Returns all pages. Each page starts after the last post of the page before it. */
 async function pages(archive: Archive, rule: ArchiveQuery, window: Window, limit: number) {
   const found: ReturnType<typeof shown>[] = [];
   let after: SortKey | undefined;
@@ -142,7 +142,8 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
   const cases = fc.record({
     rule: rules,
     format: fc.constantFrom('original' as const, 'activity_streams' as const),
-    // Windows are limited to the posts in the list. The sample archive has further posts outside.
+    // The windows contain only posts in the list. Outside of it, the sample archive has further
+    // posts.
     window: windows.map(({ from, to }) => ({
       from: Math.max(from, START),
       to: Math.max(Math.min(to, END), START),

@@ -55,8 +55,8 @@ const window = { from: START, to: START + 600 * SECOND };
 const all = { kind: 'and', nodes: [], start: 0, end: 0 } as const;
 
 /**
- * Creates an archive of two blocks whose posts must be read to be counted. The deadline uses a
- * clock that advances each time it is read.
+ * Creates an archive of two blocks. Its posts must be read to be counted. The deadline uses a clock
+ * that advances each time it is read.
  */
 function archiveOf(times: readonly number[]) {
   const middle = START + 300 * SECOND;

@@ -24,7 +24,8 @@ test('a group reads no more clauses after one that occurs in no post', () => {
 });
 
 /**
- * Queries a block of three posts that all contain every existing term. Records the requested terms.
+ * Queries a block of three posts, each of which contains all existing terms. Records the terms that
+ * are requested.
  */
 function ask(query: string, existing: readonly string[]) {
   let asked = 0;

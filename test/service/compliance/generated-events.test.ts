@@ -12,7 +12,7 @@ import { openSampleArchive } from '../../../src/service/sample/sample-archive.js
 const NOW = Date.UTC(2024, 4, 3);
 const { signal } = new AbortController();
 
-/** Creates a sample archive that counts the posts its scans have read. */
+/** Creates a sample archive that counts the posts that its scans read. */
 function countingArchive(): { archive: Archive; read(): number } {
   const archive = openSampleArchive({ now: () => NOW, seed: 'events', postsPerMinute: 0.6 });
   let read = 0;
@@ -72,7 +72,7 @@ it('GeneratedEvents does not read posts without an event in the window', async (
   const window = { from: NOW - 28 * HOUR, to: NOW };
   const events = await generated.events(archive, window, signal);
   expect(events.length).toBeGreaterThan(30);
-  // For a post that is not a retweet, only reading it shows whether a later event undoes the first
-  // one, so some posts are read in vain.
+  // If a post is not a retweet, only reading it shows whether a later event undoes the first event.
+  // Therefore, some posts are read in vain.
   expect(read()).toBeLessThan(events.length * 2);
 });

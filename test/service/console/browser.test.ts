@@ -110,7 +110,8 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       const second = await next();
       await page.goto(users.signInAddress(acme, second));
       expect(callback.last().searchParams.get('oauth_token')).toBe(second.token);
-      // In another browser, the form redirects from the password page to the application.
+      // In the other browser, the form redirects from the page that asks for the password to the
+      // application.
       const other = await visit();
       const third = await next();
       await other.goto(users.signInAddress(acme, third));
@@ -196,7 +197,8 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
         await page.goto(`${addresses.consoleUrl}/sign-in`);
         await signInToConsole(page);
         for (const [address] of CONSOLE_PAGES) {
-          // Reloads only after an hour, because an automatic update would replace the focused part.
+          // This page reloads only after an hour, because an automatic update would replace the
+          // part that has the focus.
           const separator = address.includes('?') ? '&' : '?';
           await page.goto(`${addresses.baseUrl}${address}${separator}refresh=3600`);
           const all = Number(await page.evaluate(`${REACHABLE}.length`));
@@ -240,7 +242,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       const page = await visit({ viewport: PHONE });
       await page.goto(`${addresses.consoleUrl}/jobs`);
       await signInToConsole(page);
-      // After sign-in, the browser returns to the page it requested first.
+      // After the sign-in, the browser returns to the page that it has requested first.
       expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Jobs');
       await page.getByRole('button', { name: `Accept ${LONG}` }).click();
       expect(await page.getByRole('status').textContent()).toBe('The job is accepted.');
@@ -345,7 +347,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       expect(await page.evaluate(summary)).toBe('Details');
       for (let i = 0; i < 12; i++) await ask(`/more/${i}`);
       await poll();
-      // The opened row stays although newer rows fill the list.
+      // The opened row stays, although newer rows fill the list.
       await page.getByText('/more/11', { exact: true }).waitFor();
       expect(await details.getAttribute('open')).toBe('');
       expect(await page.evaluate(summary)).toBe('Details');
@@ -574,7 +576,7 @@ interface Site {
   last(): URL;
 }
 
-/** Starts another site. */
+/** Starts a site that is not the service. */
 async function site(body: string, host = '127.0.0.1'): Promise<Site> {
   let last = new URL('http://nothing.example/');
   const server = http.createServer((request, response) => {
@@ -597,7 +599,7 @@ interface Started {
   readonly service: Service;
   readonly addresses: Addresses;
   readonly posts: MemoryArchive['posts'];
-  /** Opens a new browser context, by default without scripts. */
+  /** Opens a new browser context. By default, it does not run scripts. */
   visit(options?: BrowserContextOptions): Promise<Page>;
 }
 
@@ -634,7 +636,7 @@ async function application(): Promise<
   };
 }
 
-/** Starts a service with entries on every page. All of them have hostile content. */
+/** Starts a service that has entries on every page. All entries have hostile content. */
 async function busyService(): Promise<Started> {
   const there = await started({ jobDwellMs: 0, jobDollarsPerDay: 500, usageCap: 1_000 });
   const { service, addresses } = there;
@@ -699,7 +701,8 @@ async function expectToFit(page: Page): Promise<void> {
 
 /** Returns the fields and buttons without an accessible name. */
 function namelessFields(page: Page): Promise<string[]> {
-  // A string, because a function would run in the page, where nothing of this file is defined.
+  // This is a string, because a function would run in the page, in which nothing of this file is
+  // defined.
   return page.evaluate(`[...document.querySelectorAll('input:not([type=hidden]), select, textarea, button')]
     .filter(field => (field.labels?.length ?? 0) === 0 && field.textContent.trim() === '')
     .map(field => field.outerHTML)`);

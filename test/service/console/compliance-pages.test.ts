@@ -62,7 +62,7 @@ describe('the page of compliance events', () => {
       await show('1d');
       expect(longest()).toBeLessThan(5 * SECOND);
     }
-    // The rows must be the same as in a new console, which has no cached events.
+    // The rows must be the same as in a new console, which has no events in its cache.
     const rows = (page: string) => readable(page).replace(/^.*?newest first/, '');
     const kept = [await show('1d'), await show('1h'), await show('10m')].map(rows);
     const other = await signedIn(posts, { complianceRate: 1 });
@@ -84,8 +84,8 @@ describe('the page of compliance events', () => {
 });
 
 /**
- * Returns the text of the rows without the commands below them, because the commands contain the
- * service's address.
+ * Returns the text of the rows. Excludes the commands below them, because these contain the address
+ * of the service.
  */
 function sent(rows: string): string {
   return rows.replace(/Addresses and commands.*$/, '');

@@ -41,7 +41,7 @@ describe('the console', () => {
     const after = String(browser.cookies.get(name));
     expect(after).not.toBe(before);
     expect((await browser.get('/console/jobs')).status).toBe(200);
-    // A session id that an attacker planted before the sign-in is not used.
+    // If an attacker planted a session id before the sign-in, the id does not become valid.
     const asBefore = { cookie: `${name}=${before}` };
     expect((await browser.get('/console/jobs', asBefore)).status).toBe(303);
     expect((await browser.get('/console/sign-in')).location).toBe('/console');
@@ -104,7 +104,7 @@ describe('the console', () => {
     await browser.get('/console/sign-in');
     const login = { email: 'dev@example.com', password: 'local-service', next };
     const { location } = await browser.post('/console/sign-in', login);
-    // Resolves the location as a browser does.
+    // Resolves the location in the same way as a browser.
     const { origin, pathname } = new URL(String(location), baseUrl);
     expect(origin).toBe(baseUrl);
     expect(pathname).toMatch(/^\/console(\/|$)/);
@@ -237,8 +237,8 @@ describe('a form of the console', () => {
     expect(readable(again.text)).toContain('Nothing was changed. Send the form once more.');
     const sent = await browser.post(address, { ...typed, csrf: browser.csrf() }, own);
     expect(sent.status).toBe(303);
-    // If the browser does not say where a form comes from, the form is returned without the
-    // submitted values.
+    // If the browser does not tell from which page a form comes, the service does not repeat the
+    // values of the form.
     expect((await browser.post(address, typed)).text).not.toContain('that was typed');
   });
 

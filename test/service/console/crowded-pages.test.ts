@@ -43,8 +43,8 @@ let service: Service;
 let baseUrl: string;
 let jobs: readonly string[];
 
-// Here the pages have many rows. `browser.test.ts` opens them with few rows, and the tests of each
-// page read them without a browser.
+// In these tests, the pages have many rows. `browser.test.ts` opens them with few rows, and the
+// tests of each page read them without a browser.
 describe.skipIf(where !== '' || !isNightly)(`pages with many rows, without scripts${where}`, () => {
   beforeAll(async () => {
     browser = await launchChromium();
@@ -105,7 +105,7 @@ describe.skipIf(where !== '' || !isNightly)(`pages with many rows, without scrip
       await page.goto(addressOf(address));
       titles.push(await page.title());
     }
-    // Two of the addresses show the same page of faults with different forms.
+    // Two addresses show the page of faults, each with a different form.
     expect(new Set(titles).size).toBe(PAGES.length - 1);
   });
 

@@ -32,7 +32,7 @@ beforeEach(async () => {
     password: `pass'word"`,
   });
   addresses = await service.start();
-  // Runs the overview's variables in a shell and reads the resulting environment.
+  // Sets the variables of the overview page in a shell, and reads the resulting environment.
   const script = `${exportLines(environmentOf(addresses))}\nenv -0`;
   const shell = spawnSync('bash', ['--norc', '-c', script], { env: { PATH: process.env.PATH } });
   expect(String(shell.stderr)).toBe('');
@@ -73,7 +73,7 @@ describe('the commands of the pages', () => {
     // The first of these needs rules, and the second never ends.
     const others = ['Replay of what matches the rules', 'Compliance events'];
     const all = endpoints().filter(({ name, curl }) => curl && !others.includes(name));
-    // Runs all commands concurrently in one shell, because on a busy machine running them in turn
+    // All commands run concurrently in one shell. On a busy machine, running one after the other
     // takes minutes.
     const commands = all.map(
       ({ name, curl }) => `(${curl} -s -o /dev/null -w '%{http_code} ${name}\\n') &`,

@@ -3,7 +3,7 @@ import { listedEndpoints } from '../../../src/service/console/endpoint-list.js';
 import { createRouter, type Route } from '../../../src/service/http/router.js';
 import { createService } from '../../../src/service/index.js';
 
-/** The routes of the service, recorded when they are created. */
+/** The routes of the service. They are recorded when the service creates them. */
 const routes = vi.hoisted(() => [] as Route[]);
 vi.mock('../../../src/service/http/request-listener.js', async original => {
   const { RequestListener } =
@@ -20,7 +20,7 @@ vi.mock('../../../src/service/http/request-listener.js', async original => {
 
 const JOBS = '/historical/:product/accounts/:account/publishers/:publisher/jobs';
 const RULES = '/rules/:product/accounts/:account/publishers/:publisher/:label';
-/** Routes that the overview does not list, each with the reason. */
+/** Routes that the overview does not list. The value is the reason. */
 const NOT_LISTED: Readonly<Record<string, string>> = {
   [`GET ${JOBS}/:uuid.json`]: 'the page of the job has it',
   [`PUT ${JOBS}/:uuid.json`]: 'the page of the job has it',

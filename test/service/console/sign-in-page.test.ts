@@ -19,7 +19,8 @@ describe('the console of a service with a token', () => {
     const page = await browser.get(LINK, { 'sec-fetch-site': 'cross-site' });
     expect(page.status).toBe(200);
     expect(page.headers.get('set-cookie')).toMatch(/; Path=\/; HttpOnly; SameSite=Strict$/);
-    // The cookie is not sent after a redirect from another site, so the page refreshes instead.
+    // After a redirect from another site, the browser would not send the cookie. Therefore, the
+    // page refreshes.
     expect(page.headers.get('refresh')).toBe('0; url=/console');
     expect(page.text).toContain('href="/console"');
     expect(page.text).not.toContain(TOKEN);

@@ -5,7 +5,10 @@ export function tooPale(page: Page): Promise<string[]> {
   return page.evaluate(LOOK);
 }
 
-/** This script runs in the page. All colours are opaque, so the nearest background is the visible one. */
+/**
+ * This script runs in the page. All colours are opaque, so the nearest background is the visible
+ * one.
+ */
 const LOOK = `(() => {
   const luminance = color => {
     const [r, g, b] = color.match(/[\\d.]+/g).map(Number).map(part => {

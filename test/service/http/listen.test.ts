@@ -15,7 +15,7 @@ async function started(options: ServiceOptions) {
   return { service, addresses: await service.start() };
 }
 
-/** An address by which other machines can reach this one. */
+/** An address at which other machines can reach this machine. */
 const outer = Object.values(networkInterfaces())
   .flat()
   .find(address => address?.family === 'IPv4' && !address.internal)?.address;

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { AUTHORIZATION, local, SEARCH_PATH } from '../local-service.js';
 
 describe('an early response to a request with a large body', () => {
-  /** Writes the whole request before reading. Returns the received text. */
+  /** Writes the whole request before it reads anything. Returns the received text. */
   const written = async (baseUrl: string, headers: string, body: Buffer): Promise<string> => {
     const socket = net.connect(Number(new URL(baseUrl).port), '127.0.0.1').pause();
     let text = '';

@@ -53,8 +53,8 @@ describe('the table of limits', () => {
     const changes = { ruleChangeRate: { requests: Number.POSITIVE_INFINITY, perMs: 1 } };
     const told = clientLimits(limitsOf(changes));
     expect(told).toEqual({ replayRules: [{ requests: 60, perMs: 60_000 }] });
-    // Stricter limits are not reported to clients, who get a 429 instead, as they would from a real
-    // service that is stricter than documented.
+    // Stricter limits are not reported to clients. A client gets a 429, as it would from a real
+    // service that is stricter than its documentation says.
     const strict = { searchRate: { requests: 1, perMs: 1_000 } };
     expect(clientLimits(limitsOf(strict))).toEqual({});
     const url = new URL('http://127.0.0.1:7');

@@ -6,7 +6,7 @@ import { DWELL, type LocalJobs, localJobs } from './local-jobs.js';
 const FILE = { endpoint: 'job-files', path: '09/40_activities' } as const;
 const TEA = { rules: [{ value: 'tea' }] };
 
-/** Downloads the file of 09:40 and the next one. */
+/** Downloads the file of 09:40 and the file after it. */
 async function see(jobs: LocalJobs, uuid: string) {
   const { urlList } = await jobs.results(uuid);
   const [hit, other] = await Promise.all(

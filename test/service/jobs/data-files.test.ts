@@ -31,7 +31,7 @@ function linesOf(bytes: Uint8Array): string[] {
 
 const infoOf = (line: string | undefined) => JSON.parse(line ?? '').info;
 
-/** Creates a delivered job. Returns its list of files and all files. */
+/** Creates a delivered job. Returns the list of its files, and the files themselves. */
 async function delivered(jobs: LocalJobs, fields?: Record<string, unknown>) {
   const uuid = await jobs.bring('delivered', fields);
   const listing = await jobs.results(uuid);
@@ -190,7 +190,7 @@ describe('a data file', () => {
   it.each(['original', 'activity_streams'] as const)(
     'contains exactly the matching posts of the archive, in %s',
     async format => {
-      // Uses the generated archive, which has posts of both formats.
+      // This test uses the generated archive, which has posts of both formats.
       const jobs = await localJobs({ archive: undefined });
       const value = 'coffee OR (lang:es -is:retweet)';
       const [fromDate, toDate] = ['202404302257', '202405010103'];
@@ -240,7 +240,7 @@ describe('a data file', () => {
       ]);
       expect(part.bytes).toEqual(bytes.subarray(from, to));
     }
-    // If the ETag differs or several ranges are requested, the service sends the whole file.
+    // If the ETag differs, or if several ranges are requested, the service sends the whole file.
     expect((await download(url, { range: 'bytes=0-9', 'if-range': '"x"' })).bytes).toEqual(bytes);
     expect((await download(url, { range: 'bytes=0-1,3-4' })).bytes).toEqual(bytes);
     for (const range of [`bytes=${size}-`, 'bytes=9-3', 'bytes=-0'])
@@ -323,7 +323,7 @@ describe('a data file', () => {
     expect((await download(url)).status).toBe(403);
     const [again = ''] = (await jobs.results(uuid)).urlList;
     expect((await download(again)).status).toBe(200);
-    // The address of a file expires together with its job at the latest.
+    // The address of a file expires at the same time as its job or earlier.
     await jobs.move(15 * DAY - HOUR - 10 * MINUTE);
     const last = await jobs.results(uuid);
     expect(last.expiresAt).toBe((await jobs.job(uuid)).results?.expiresAt);

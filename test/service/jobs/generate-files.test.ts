@@ -42,7 +42,7 @@ describe('the files of a delivered job', () => {
     const found = await search(second, 'coffee');
     expect(ids(found)).toEqual(ids(await search(first, 'coffee')));
     expect(found.results.length).toBeGreaterThan(10);
-    // The search adds its own matching rules, not the job's.
+    // The search adds its own matching rule to the post, and not the rules of the job.
     expect(found.results[0]?.matching_rules).toMatchObject([{ tag: null }]);
 
     const again = await second.bring('delivered', fields);

@@ -1,8 +1,8 @@
 import { createInterface } from 'node:readline';
 import { JobStore } from '../../../src/service/jobs/job-store.js';
 
-// The test starts several processes with this script. Each line of input opens or closes the jobs in a
-// folder.
+// The test starts several processes with this script. Each line of input opens or closes the jobs
+// in a folder.
 const [folder = ''] = process.argv.slice(2);
 let store: JobStore | undefined;
 

@@ -7,7 +7,9 @@ import { NOW } from '../local-service.js';
 import { JobModel } from './job-model.js';
 import { type LocalJobs, localJobs } from './local-jobs.js';
 
-/** Dwell times that are longer than any work in these tests. All of them differ. */
+/**
+ * Dwell times. All of them are longer than any work in these tests, and no two of them are equal.
+ */
 const DWELL = {
   opened: 31_000,
   estimating: 47_000,
@@ -93,8 +95,8 @@ it('a job passes its states at the modelled instants, over any restarts', async 
 });
 
 /**
- * Advances the clock in steps, so that work started in one step ends before the next. If no job is
- * waiting, takes one long step.
+ * Advances the clock in steps, so that work that starts in one step ends before the next step. If
+ * no job is waiting for its turn, takes one long step.
  */
 async function advance(jobs: LocalJobs, model: JobModel, ms: number): Promise<void> {
   const most = ms > DAY && !model.jobs.some(({ inLine }) => inLine) ? ms : SHORTEST;

@@ -31,7 +31,7 @@ describe('the expiry of a job', () => {
     await jobs.move(DAY);
     const { urlList, expiresAt } = await jobs.results(uuid);
     const { results, acceptedAt } = await jobs.job(uuid);
-    // The expiry is in whole seconds and the same in every response.
+    // The time of expiry is in whole seconds, and is the same in every response.
     expect(Date.parse(expiresAt) - Date.parse(String(acceptedAt))).toBe(15 * DAY);
     expect([results?.expiresAt, (await jobs.list()).jobs[0]?.expiresAt]).toEqual([
       expiresAt,

@@ -22,7 +22,7 @@ async function started(options: ServiceOptions) {
   return service.start();
 }
 
-/** Opens a port that forwards to another, like a container's published port. */
+/** Opens a port that forwards to another port, like the published port of a container. */
 async function publishedPort(port: number): Promise<number> {
   const server = net.createServer(socket => {
     const inner = net.connect(port, '127.0.0.1');
@@ -36,7 +36,8 @@ async function publishedPort(port: number): Promise<number> {
 }
 
 /**
- * Creates and downloads a job. Returns the number of its files and the origins in its responses.
+ * Creates a job and downloads it. Returns the number of its files, and the origins in its
+ * responses.
  */
 async function downloaded(acme: Account) {
   const job = await runJob(acme, {

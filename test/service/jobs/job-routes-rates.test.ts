@@ -92,7 +92,7 @@ describe('the rate limits of jobs', () => {
     const jobs = await localJobs(CREATES);
     for (let i = 0; i < 40; i++) expect((await jobs.post({ rules: [] })).status).toBe(400);
     for (let i = 0; i < 30; i++) await jobs.create({ title: `job ${i}` });
-    // The rate limit applies before anything else is checked.
+    // The rate limit is checked before anything else.
     expect((await jobs.post({ rules: [] })).status).toBe(429);
   });
 

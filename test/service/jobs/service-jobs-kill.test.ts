@@ -80,7 +80,7 @@ describe('a service that is killed', () => {
       await look();
       await kill();
     }
-    // At least one kill must happen while the job writes files.
+    // At least one kill must come while the job is writing files.
     for (let status = await look(); status !== 'running'; status = await look()) {
       expect(status).not.toBe('delivered');
       await setTimeout(5);

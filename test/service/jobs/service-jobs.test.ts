@@ -78,7 +78,7 @@ describe('a service restarted with its state folder', () => {
     const listing = await straight.results(await straight.bring('delivered', fields));
     expect(listing.urlCount).toBe(32);
 
-    // A slow archive leaves time to stop the service in the middle of a job.
+    // This archive is slow, so that there is time to stop the service in the middle of a job.
     const archive: Archive = {
       format: 'original',
       search: (...call) => sample.search(...call),
@@ -117,7 +117,7 @@ describe('a service restarted with its state folder', () => {
     await first.stop();
     const folder = join(stateFolder, 'jobs', uuid);
     const lines = (await readFile(join(folder, 'files.jsonl'), 'utf8')).split('\n');
-    // The state after a kill between writing the third file and adding its line to the list.
+    // Simulates a kill after the third file was written and before its line was added to the list.
     await writeFile(
       join(folder, 'files.jsonl'),
       `${lines.slice(0, 2).join('\n')}\n${lines[2]?.slice(0, 20)}`,
@@ -142,7 +142,8 @@ describe('a service restarted with its state folder', () => {
     for (const [name, file] of [
       ['abcdefghij', 'job.json.part'],
       ['mine', 'notes.txt'],
-      // This folder has a list of files, so its record was once complete and it is kept.
+      // This folder has a list of files, so its record was complete at some time. Therefore, the
+      // folder is kept.
       ['older', 'job.json.part'],
       ['older', 'files.jsonl'],
     ] as const) {
@@ -234,7 +235,9 @@ async function filesOf(urls: readonly string[]): Promise<Buffer[]> {
   return Promise.all(replies.map(async reply => Buffer.from(await reply.arrayBuffer())));
 }
 
-/** Returns the posts of each file without the ids of rules and the times of the info lines. */
+/**
+ * Returns the posts in each file, without the ids of rules and without the times in the info lines.
+ */
 async function postsOf(urls: readonly string[]): Promise<string[][]> {
   const files = await filesOf(urls);
   return files.map(file =>

@@ -145,7 +145,8 @@ describe('the exact posts of an archive', () => {
 
 describe('a joined archive with a deadline', () => {
   /**
-   * Joins an archive of 400 given posts with another one. The clock advances each time it is read.
+   * Joins an archive of 400 exact posts with another archive. The clock advances each time it is
+   * read.
    */
   async function joined(others: Archive) {
     const posts = added(

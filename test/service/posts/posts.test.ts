@@ -202,7 +202,7 @@ describe('exact posts of a service', () => {
         expect(new Set(added.map(({ id }) => id)).size).toBe(at.length);
         const sorted = added.toSorted((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1));
         const seconds = sorted.map(({ postedAt }) => postedAt.getTime());
-        // The ids of posts within the same second may be in any order.
+        // Posts within the same second may have ids in any order.
         for (const [i, second] of seconds.entries())
           expect(second).toBeGreaterThanOrEqual((seconds[i - 1] ?? 0) - 1_000);
       }),

@@ -130,8 +130,8 @@ describe('a rendered post', () => {
 });
 
 /**
- * Returns the full text of a post and the parts that its indices mark. Checks each part against its
- * entity.
+ * Returns the full text of a post, and the parts of the text that the indices of its entities mark.
+ * Checks each of these parts against its entity.
  */
 function shownOf(post: Activity) {
   const { text, full_text, body, entities, twitter_entities, extended_tweet, long_object } =

@@ -22,8 +22,8 @@ export async function serve(options: ServiceOptions) {
   const found = (query: string) =>
     pipeline(search(acme, { product: '30day', query, limit: 5000 }), collect());
   /**
-   * Returns all posts of the last day, oldest first. Excludes the last half hour, because it cannot be
-   * replayed yet.
+   * Returns all posts of the last day, oldest first. Excludes the last half hour, because it cannot
+   * be replayed yet.
    */
   const everything = () =>
     pipeline(

@@ -211,6 +211,9 @@ export function idOf(i: number): string {
   return String(1_790_000_000_000_000_000n + BigInt(i));
 }
 
-/** Returns the ids of the hour's posts from the index `from` (inclusive) to the index `to` (exclusive). */
+/**
+ * Returns the ids of the hour's posts from the index `from` (inclusive) to the index `to`
+ * (exclusive).
+ */
 export const range = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, i) => idOf(from + i));

@@ -36,8 +36,8 @@ describe('a replay with a planted fault', () => {
     const early = await see(replayPath('firehose', START, START + 10 * MINUTE));
     expect(early.messages.at(-1)).toContain('"Replay Request Completed"');
     expect(service.faults.list()).toHaveLength(2);
-    // An ending with an unprocessed range must not list failed minutes, because clients would lose
-    // these.
+    // If an ending has an unprocessed range, it must not list failed minutes, because clients would
+    // lose these minutes.
     const failed = await see(replayPath());
     expect(failed.messages.at(-1)).toContain('Failed to Complete');
     expect((await see(replayPath())).messages.at(-1)).toContain('Completed with Errors');
@@ -54,7 +54,7 @@ describe('a replay with a planted fault', () => {
       }
     };
     const { messages } = await see(replayPath());
-    // The current minute may still lack posts.
+    // Posts may still be missing from the current minute.
     expect(messages.at(-1)).toContain(
       '"unprocessed_range":{"fromDate":"2024-05-15T10:29:00+00:00","toDate":"2024-05-15T11:00:00+00:00"},"activity_count":30',
     );

@@ -24,7 +24,7 @@ interface Body {
   readonly error: { readonly message: string; readonly sent: string };
 }
 
-/** Parses a body. Ids become strings of digits. */
+/** Parses the body of a response. Ids become strings of digits. */
 function bodyOf({ text }: Reply): Body {
   return parseExact(text) as Body;
 }
@@ -407,7 +407,7 @@ describe('a refused request for rules', () => {
       rules('DELETE', '.json', { rules: [{ value: 'milk' }] }),
     ];
     const statuses = async () => (await Promise.all(change())).map(({ status }) => status);
-    // Only streams with rules count against the limit.
+    // Only a stream that uses rules counts towards the limit.
     expect(await statuses()).toEqual([201, 200, 200]);
     const first = await open(replayPath('rulestream'));
     expect(await statuses()).toEqual([406, 406, 406]);
@@ -452,7 +452,7 @@ describe('a refused request for rules', () => {
     expect(bodyOf(refused).error.message).toBe(
       'Your app has exceeded the limit on requests to add, delete, or list rules for this stream.',
     );
-    // Other requests do not count against the limit.
+    // Other requests do not count towards the limit.
     expect((await rules('POST', '.json?_method=get', { rule_ids: [] })).status).toBe(200);
     expect((await rules('POST', '/validation.json', { rules: [] })).status).toBe(200);
     service.clock.advance(4 * SECOND);

@@ -112,7 +112,7 @@ describe('a replay of the type', () => {
     const posts: Post[] = all.messages.slice(0, -1).map(message => JSON.parse(message));
     const mentions = (post: Post): boolean =>
       [post.extended_tweet?.entities, post.entities].some(all => all?.user_mentions.length) ||
-      // A quoted post counts as part of the post that quotes it.
+      // A quoted post counts as a part of the post that quotes it.
       (post.quoted_status !== undefined && mentions(post.quoted_status));
     const expected = posts.filter(mentions);
     expect(idsIn(mentioning.messages)).toEqual(expected.map(post => post.id_str));
@@ -241,7 +241,7 @@ describe('a live stream', () => {
         sent: '2024-05-15T12:34:56+00:00',
       },
     });
-    // Everything before the end is complete, without a gap.
+    // Up to the point at which the stream ends, no message is missing.
     expect(idsIn(messages)).toEqual(Array.from({ length: messages.length - 1 }, (_, i) => idOf(i)));
     expect(messages.length).toBeLessThan(400);
     expect(errors).toEqual([]);

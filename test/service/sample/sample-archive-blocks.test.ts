@@ -38,7 +38,7 @@ describe('the reposts of and replies to a generated post', () => {
     for (const [term, ids] of expected) expect(await search(term)).toEqual(ids);
     const [first = ''] = expected.keys();
     expect(await search(`${first.split(':')[0]}:1`)).toEqual([]);
-    // Combines each term with operators that are looked up differently.
+    // Combines each term with operators that the index looks up in another way.
     const all = await search('is:retweet OR is:reply');
     for (const [term, ids] of [...expected].slice(0, 20))
       expect(await search(`(is:retweet OR is:reply) -${term}`)).toEqual(

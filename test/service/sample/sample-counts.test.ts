@@ -91,7 +91,7 @@ test('a generated post is found by the first three and the last six words of its
   }
 });
 
-/** Posts since this day may end in two short links: of a quoted post, and of media. */
+/** Since this day, a post may end in two short links: one to a quoted post, and one to media. */
 const PICTURED_QUOTES = new Date('2015-04-07');
 
 function arbitraryWindow() {
@@ -104,7 +104,10 @@ function arbitraryWindow() {
     .map(([start, from, to]) => ({ from: start + from * 1_000, to: start + to * 1_000 }));
 }
 
-/** Generates rules whose clauses match at least one of the posts. Some have other clauses, too. */
+/**
+ * Generates rules that contain clauses which match at least one of the posts. Some rules contain
+ * other clauses as well.
+ */
 function tree(): fc.Arbitrary<RuleNode> {
   const clause = arbitraryPost().chain(clauseOf);
   const any = arbitraryRule({ product: 'search' });
@@ -120,7 +123,7 @@ function arbitraryPost() {
   return fc.constantFrom(...(POSTS.get('original') ?? []).map(post => rulePost(post, 'search')));
 }
 
-/** Generates clauses that match a post, or nearly do. */
+/** Generates clauses that match a post or nearly match it. */
 function clauseOf(post: ReturnType<typeof rulePost>): fc.Arbitrary<Clause> {
   const { texts, addresses, displays, fields } = post;
   const { place, author, replyTo, retweeted, mentions, hashtags, position } = fields;
@@ -186,7 +189,7 @@ function wordsOf(text: string): fc.Arbitrary<string> {
   return partOf([tokenise(text, dialectOf('search').accents)]);
 }
 
-/** Generates one to four adjacent words of one of the strings. */
+/** Generates one to four words that are adjacent in one of the strings. */
 function partOf(strings: readonly { readonly words: readonly string[] }[]): fc.Arbitrary<string> {
   return fc
     .tuple(fc.nat(), fc.nat(), fc.integer({ min: 1, max: 4 }))

@@ -279,7 +279,7 @@ describe('the pages of a search', () => {
   });
 
   it('contain every match of the window once, for any posts and page size', async () => {
-    // Posts close to the limits of 31 days, many of them at the same instant.
+    // The posts are close to the limits of 31 days. Many of them have the same time.
     const at = fc.tuple(fc.constantFrom(0, 30, 31, 62, 90), fc.integer({ min: -2, max: 2 }));
     const posts = fc.uniqueArray(fc.tuple(at, fc.bigInt({ min: 1n, max: 10_000n })), {
       selector: ([, id]) => id,

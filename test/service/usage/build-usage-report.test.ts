@@ -45,7 +45,7 @@ async function usageAt(baseUrl: string, query = ''): Promise<Report> {
   return (await response.json()) as Report;
 }
 
-/** Returns the number of activities of each product in the whole period. */
+/** Returns for each product the number of activities in the whole period. */
 function activities({ publishers }: Report): Record<string, number> {
   return Object.fromEntries(
     (publishers[0]?.products ?? []).map(({ name, used }) => [name, sum(used, 'activities')]),
@@ -56,7 +56,7 @@ function sum(used: readonly Item[], what: 'activities' | 'requests'): number {
   return used.reduce((all, item) => all + (item[what] ?? 0), 0);
 }
 
-/** Starts a service with enough posts about tea that a search can find any number of them. */
+/** Starts a service that has enough posts about tea for a search to find any number of them. */
 async function tea(options: ServiceOptions = {}) {
   const service = await local(teaPosts(600), options);
   const drink = async (count: number, product?: string) => {
@@ -98,7 +98,7 @@ describe('a usage report', () => {
           name: 'twitter',
           type: 'twitter',
           used: three(30),
-          // Projects the usage of 14.5 days to the 31 days of the month.
+          // The usage of 14.5 days is projected to the 31 days of the month.
           projected: wholeMonth(64),
           products: [
             {
@@ -191,7 +191,7 @@ describe('a usage report', () => {
     await ask(`${SEARCH_PATH}?query=tea`, { method: 'HEAD' });
     const { publishers } = await report();
     const [product] = publishers[0]?.products ?? [];
-    // A HEAD request counts as a request, too.
+    // A HEAD request counts like any other request.
     expect([sum(product?.used ?? [], 'activities'), sum(product?.used ?? [], 'requests')]).toEqual([
       0, 2,
     ]);
@@ -285,7 +285,7 @@ describe('the period of a report', () => {
       expect(days.toDate).toBe('202405160000');
       expect(itemsOf(days)).toEqual(['202405150000-202405160000 10']);
     }
-    // Without `toDate`, the report includes the current day so far.
+    // Without `toDate`, the report includes the part of the current day that has passed.
     expect(itemsOf(await report('?bucket=day&fromDate=202405150000'))).toEqual([
       '202405150000-202405160000 10',
       '202405160000-202405161235 20',
@@ -359,7 +359,7 @@ describe('stored usage', () => {
     expect(activities(await second.report())).toEqual({ '30day': 20 });
     await second.drink(30);
     expect(activities(await second.report())).toEqual({ '30day': 30 });
-    // The same service can be started again after it has stopped.
+    // A service that has stopped can be started again.
     await second.service.stop();
     const { baseUrl } = await second.service.start();
     expect(activities(await usageAt(baseUrl))).toEqual({ '30day': 30 });

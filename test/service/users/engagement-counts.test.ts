@@ -111,7 +111,7 @@ describe('a served engagement count', () => {
         post(mine(3), format),
         post({ ...later(SECOND), retweetOf: mine(9) }, format),
         post({ ...later(31 * DAY - SECOND), retweetOf: mine(4) }, format),
-        // This retweet is more than 31 days newer than the post.
+        // This retweet was posted more than 31 days after the post.
         post({ ...later(31 * DAY + SECOND), retweetOf: mine(99) }, format),
         post({ ...later(HOUR), replyTo: id }, format),
         post({ ...later(HOUR, 1), replyTo: '123' }, format),
@@ -258,7 +258,7 @@ describe('engagement totals with a time limit', () => {
     const { totals } = await signedIn([], { archive });
     const reached = { at: 1, id: '0' };
     vi.spyOn(archive, 'search').mockResolvedValue({ posts: [], more: false, reached });
-    // Ids that contain no time are found by a binary search.
+    // Ids without a time are found by a binary search.
     for (const id of [idOf(MINE), '20000000'])
       expect((await totals([id], { 'My totals': BOTH })).status).toBe(503);
   });

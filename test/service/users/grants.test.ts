@@ -17,8 +17,8 @@ describe('the grants of users', () => {
     localOAuth(POSTS, { stateFolder: path.join(folder, name), limits: 'relaxed' });
   const totals = { tweet_ids: ['1'], engagement_types: ['replies'], groupings: {} };
   /**
-   * Returns whether a token is valid. The body is wrong, and only an authorized caller gets a 400
-   * for it.
+   * Returns whether a token is valid. The body of the request is wrong, and only an authorized
+   * caller gets a 400 for this.
    */
   const isGood = async ({ post }: LocalOAuth, token: object) =>
     (await post('/insights/engagement/totals', { ...token, json: totals })).status === 400;
@@ -55,7 +55,7 @@ describe('the grants of users', () => {
     for (const ask of asks(token))
       expect((await first.post('/insights/engagement/totals', ask)).status).not.toBe(401);
     await first.stop();
-    // The file as a kill in the middle of a line leaves it.
+    // Simulates a kill in the middle of a line of the file.
     await appendFile(path.join(folder, 'replayed', 'oauth', 'nonces.jsonl'), '[17');
     for (let restarts = 0; restarts < 2; restarts++) {
       const again = await start('replayed');

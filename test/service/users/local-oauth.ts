@@ -166,8 +166,8 @@ export async function localOAuth(
 }
 
 /**
- * Returns the verifier of an approval. It is in the query of the callback, or it is the PIN that the
- * page shows.
+ * Returns the verifier of an approval. It is in the query of the callback, or it is the PIN that
+ * the page shows.
  */
 export function verifierOf(
   approval: { readonly redirect: string } | { readonly pin: string },

@@ -13,7 +13,7 @@ import { CALLBACK, verifierOf } from './local-oauth.js';
 const USERS = ['7', '8'].map(id => ({ id, handle: `user${id}`, name: 'Ann' }));
 const LIFE = limitsOf('strict').requestTokenMs;
 
-/** The expected state of a request token. */
+/** The state that a request token must have. */
 interface Expected {
   readonly token: string;
   readonly application: number;
@@ -55,9 +55,9 @@ describe('the sign-ins of the OAuth provider', () => {
         const provider = new OAuthProvider({ settings, clock, quotas, archive });
         const applications = provider.applications as readonly [Application, Application];
         const requests: Expected[] = [];
-        /** The number of the valid grant of each user and application. */
+        /** For each user and application, the number of the valid grant. Grants are numbered. */
         const grants = new Map<string, number>();
-        /** The access token of each grant, by the grant's number. */
+        /** For each grant, its access token. The key is the number of the grant. */
         const tokens = new Map<number, string>();
         let generations = 0;
 
@@ -116,7 +116,7 @@ describe('the sign-ins of the OAuth provider', () => {
             const { user, token } = provider.exchange(request.token, String(request.verifier));
             expect(user).toBe(USERS[request.user as number]);
             request.state = 'gone';
-            // Each grant has its own access token.
+            // Each grant has a separate access token.
             const generation = Number(request.generation);
             expect(tokens.get(generation) ?? token).toBe(token);
             tokens.set(generation, token);

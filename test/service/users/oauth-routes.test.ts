@@ -7,7 +7,7 @@ import { unchecked } from '../../unchecked.js';
 import { NOW } from '../local-service.js';
 import { ANN, CALLBACK, type LocalOAuth, localOAuth, POSTS, verifierOf } from './local-oauth.js';
 
-/** Returns a request token that ann has approved, and the approval. */
+/** Creates a request token, which ann approves. Returns the token and the approval. */
 async function approved({ service, requestToken }: LocalOAuth, callback?: string) {
   const request = await requestToken({}, callback);
   const approval = await service.oauth.approve(request.token, ANN);
@@ -330,7 +330,7 @@ describe('each step of a sign-in', () => {
     const form = { oauth_callback: CALLBACK, oauth_verifier: 'x' };
     const ask = () => post(`/oauth/${step}`, { ...token, form });
     const forged = { oauth_signature: 'x' };
-    // Requests with a wrong signature must not count against the limit.
+    // Requests with a wrong signature must not count towards the limit.
     for (let i = 0; i < 3; i++) await post(`/oauth/${step}`, { ...token, form, forged });
     await ask();
     await ask();

@@ -12,7 +12,7 @@ import {
 } from '../../../src/service/users/signed-requests.js';
 import { codePoint } from '../../code-point.js';
 
-/** A published example with the signed parts, the secrets and the signature. */
+/** A published example. It has the parts that are signed, the secrets and the signature. */
 interface Vector {
   readonly name: string;
   readonly method?: string;
@@ -176,8 +176,8 @@ describe('an OAuth signature', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('GET', 'POST', 'PUT'),
-        // The URLs are lower case and have a path but no default port, because the compared library
-        // is wrong for other URLs.
+        // The URLs are in lower case and have a path but no default port, because the library that
+        // this is compared with is wrong for other URLs.
         fc.webUrl().map(url => new URL(url).origin + new URL(url).pathname),
         fc.uniqueArray(fc.tuple(name, text), { selector: ([name]) => name, maxLength: 6 }),
         fc.record({ key: text, secret: text, token: text, tokenSecret: text }),

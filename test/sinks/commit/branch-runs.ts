@@ -46,8 +46,8 @@ export async function untilCommitted(disk: SimulatedDisk, next: number): Promise
 }
 
 /**
- * An encoder of numbers that does not support appending to its file. Each flush writes all numbers so
- * far, and a dot ends the file.
+ * An encoder of numbers that does not support appending to its file. Each flush writes all numbers
+ * so far, and a dot ends the file.
  */
 class Sum {
   #items: number[] = [];

@@ -26,8 +26,8 @@ const options = () => ({
 const nameOf = ({ path: file }: WrittenFile) => path.basename(file);
 
 /**
- * Runs a pipeline in which the call for one file may fail. Returns the names of the files passed to
- * the calls.
+ * Runs a pipeline in which the call for one of the files may fail. Returns the names of the files
+ * for which calls were made.
  */
 function runs(handing: Partial<FilesOptions<string>>, callOnFile: (file: WrittenFile) => unknown) {
   const called: string[] = [];

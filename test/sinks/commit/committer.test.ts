@@ -18,7 +18,10 @@ beforeEach(async () => {
 });
 const at = (name: string) => path.join(folder, name);
 
-/** Creates an incremental source of these items. Each run delivers the items that are new. */
+/**
+ * Creates an incremental source of these items. Each run delivers the items that were added since
+ * the last run.
+ */
 function growing(items: readonly string[], before = async () => {}): Flow<string> {
   return new Flow(
     async function* ({ resume }) {
@@ -33,7 +36,7 @@ function growing(items: readonly string[], before = async () => {}): Flow<string
   );
 }
 
-/** This item is large enough to be written before the run ends. */
+/** An item that is so large that it is written before the run ends. */
 const large = 'b'.repeat(4 << 20);
 
 describe('a run after a committed one', () => {

@@ -103,7 +103,8 @@ describe('a sink with the option `damaged`', () => {
     expect(await run(flow())).toMatchObject({ posts: 2, damaged: 3 });
     const lines = await kept();
     expect(textsOf(lines)).toEqual(['{"id":', '{"text":"no id"}', '{"id":']);
-    // A line number within one connection means nothing in another, so only the origin is reported.
+    // A line number within one connection has no meaning in another connection, so only the origin
+    // is reported.
     expect(lines[0]).toMatchObject({ origin: expect.stringContaining(server.url) });
     expect(Object.keys(lines[0] as Line)).toEqual(['origin', 'error', 'text']);
   });

@@ -43,8 +43,8 @@ import {
   shapes,
 } from '../damaged.js';
 
-// Removes the wait for a lock that a crash left empty, because these tests simulate hundreds of
-// crashes.
+// Replaces `setTimeout`, so that nothing waits for a lock that a crash has left empty. These tests
+// simulate hundreds of crashes.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 let folder: string;
@@ -65,7 +65,10 @@ async function stored(name: string, ...lines: readonly (string | Buffer)[]): Pro
 
 const to = (name: string) => path.join(folder, name);
 
-/** Every seventh post has no valid value for the column of `csv` and `parquet`. */
+/**
+ * Returns whether the column of `csv` and `parquet` refuses a post. Every seventh post has no valid
+ * value.
+ */
 const isRefused = (id: string) => Number(id) % 7 === 0;
 const COLUMNS = [
   {
@@ -87,7 +90,7 @@ describe('the option `damaged` of a sink', () => {
         if (resume === undefined) stage?.reached(cursor);
         const request = { query: 'rain', next };
         const record = { raw: Buffer.from('{}'), record: 3, request };
-        // The record is read ahead: it comes after the cursor that is delivered next.
+        // The record was read ahead: the next cursor that is delivered is before the record.
         await stage?.keep(record, new DataError('No id'));
         if (resume === undefined) yield { items: ['a'], cursor };
         if (fails) throw new Error('the source is broken');
@@ -504,7 +507,10 @@ describe('a sink with `damaged`', () => {
   it('keeps a record once if the next run crashes before it is reported again', async () => {
     const disk = new SimulatedDisk();
     const record = { raw: Buffer.from('null'), byteOffset: 7, origin: 'one' };
-    /** Delivers the items up to `stopAt`. The damaged record comes after the second item. */
+    /**
+     * Creates a source that delivers the items up to `stopAt`. The damaged record comes after the
+     * second item.
+     */
     const source = (readsAhead: boolean, stopAt: number) =>
       new Flow<string>(async function* ({ resume, damaged }) {
         const stage = damaged?.stage();
@@ -533,7 +539,7 @@ describe('a sink with `damaged`', () => {
   it('keeps records once if they are reported again after crashes', async () => {
     const disk = new SimulatedDisk();
     const lines = bytesOf([[1], [1], [1], [-1], [1], [1], [1], [1]], 1);
-    // Each run stops at a later post, after reading ahead.
+    // After reading ahead, each run stops at a later post than the run before it.
     for (const stopAt of ['2', '3', '4', '5', '']) {
       const run = pipeline(
         FLOWS['a source that is read ahead']?.(lines, []) as Flow<Activity>,
@@ -658,7 +664,7 @@ describe('a sink with `damaged`', () => {
 
   it('keeps a record once if activities() in two branches of tee report it', async () => {
     const file = await stored('a.jsonl', '{}', post(1), '{}', '{"id_str":1}');
-    // Bytes from a user's own source have no position that would distinguish two copies.
+    // The bytes from a user's own source have no position, so two copies cannot be distinguished.
     const own = new Flow<Buffer>(async function* () {
       yield { items: ['{}', post(1), '{}', '{"id_str":1}'].map(text => Buffer.from(text)) };
     });
@@ -730,8 +736,8 @@ function keptOn(disk: SimulatedDisk): string[] {
 }
 
 /**
- * Returns what the log of a flow should contain: the damaged records, and the posts that the
- * columns of some sinks refuse.
+ * Returns what the log of a flow must contain: the damaged records, and the posts that the columns
+ * of some sinks refuse.
  */
 function expectedOf(flow: string, sink: string, one: Buffer[][], other: Buffer[][]): string[] {
   const refuses = ['csv', 'parquet', 'tee'].includes(sink);

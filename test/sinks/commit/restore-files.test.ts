@@ -10,7 +10,7 @@ import { PowerCut, SimulatedDisk } from '../../storage/simulated-disk.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { places } from '../cursors.js';
 
-// Removes the wait for a lock that a crash left empty.
+// Replaces `setTimeout`, so that nothing waits for a lock that a crash has left empty.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 it('a part that is one byte shorter than in its checkpoint is refused', async () => {
@@ -48,7 +48,7 @@ describe('a file left under its final name by a crash', () => {
     );
 
   /**
-   * Returns the disk after a run that was killed between renaming its file and writing the
+   * Returns the disk of a run that was killed after it had renamed its file and before it wrote the
    * checkpoint.
    */
   async function renamed(hasOnFile: boolean): Promise<SimulatedDisk> {

@@ -31,8 +31,8 @@ import {
   untilCommitted,
 } from './branch-runs.js';
 
-// Removes the wait for a lock that a crash left empty, because these tests simulate hundreds of
-// crashes.
+// Replaces `setTimeout`, so that nothing waits for a lock that a crash has left empty. These tests
+// simulate hundreds of crashes.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 describe('tee with a checkpoint', () => {
@@ -66,7 +66,7 @@ describe('tee with a checkpoint', () => {
             const before = stateOf(disk);
             if (before?.state !== 'running') continue;
             commits++;
-            // All branches must contain the output for the same part of the input.
+            // The outputs of all branches must cover the same part of the input.
             const { tee: cursors = [], inner } = before.cursor ?? {};
             for (const [index, branch] of tested.entries()) {
               const posts = before.files
@@ -134,7 +134,7 @@ describe('tee with a checkpoint', () => {
 
   it('does not rerun a branch that ended early', async () => {
     const disk = new SimulatedDisk();
-    // After the failure, more batches follow than branches may be apart.
+    // The batches that follow the failure are more than the batches by which branches may be apart.
     const batches = Array.from({ length: 8 + MAX_LEAD }, (_, n) => [n]);
     const run = (failAt: number) => {
       const source = new Flow<number>(async function* (at) {
@@ -161,7 +161,8 @@ describe('tee with a checkpoint', () => {
     const [a, b, rest] = await run(-1);
     expect([a.posts, b.posts, rest]).toEqual([2, batches.length, batches.flat().slice(6)]);
     expect(disk.read('/a/x').toString()).toBe('0\n1\n');
-    // The input is complete, so no file is opened and the branch without files receives no items.
+    // The input is complete. Therefore, no file is opened, and the branch without files receives no
+    // items.
     const completeSince = expect.any(Date);
     expect(await run(0)).toEqual([{ ...a, completeSince }, { ...b, completeSince }, []]);
   });
@@ -202,7 +203,7 @@ describe('tee with a checkpoint', () => {
     const disk = new SimulatedDisk();
     const source = new Flow<number>(async function* (at) {
       for await (const batch of places([[0], [1], [2]]).batches(at)) {
-        // Longer than the interval after which a commit is due that ends no file.
+        // This time is longer than the interval after which a commit is due that ends no file.
         await new Promise(resolve => setTimeout(resolve, 1_100));
         yield batch;
       }

@@ -39,7 +39,7 @@ describe('the input of the branches of tee', () => {
         fail = () => reject(new Error('too late'));
       });
     });
-    // The source fails while this sink completes what it has read.
+    // The source fails while this sink completes the items that it has read.
     const completing: Sink<number, string> = async input => {
       for await (const _ of input) break;
       await failed;

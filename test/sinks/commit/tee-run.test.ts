@@ -94,8 +94,8 @@ const BRANCHES: Readonly<Record<string, (setting: Setting) => Branch>> = {
 };
 
 /**
- * Returns the contents of each file, by its path. Commits end Parquet files, so the rows of all
- * files of a path are joined without the number in their names.
+ * Returns the contents of each file, by its path. Each commit ends a Parquet file and starts
+ * another one, so the rows of all files whose paths differ only in the number are joined.
  */
 async function contentsOf(folder: string): Promise<Record<string, unknown>> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
@@ -184,7 +184,7 @@ describe('tee over stored files', () => {
         ).toEqual({ name, ...expected[index] });
       await rm(here, { recursive: true });
     };
-    // This input is large enough for every kind of work in threads.
+    // This input is large enough for threads to do every kind of work.
     const some = Array.from({ length: 4 }, (_, file) =>
       Array.from({ length: 10 }, (_, at) => post(file * 7 + at + 1, ['rain', 'snow'], at)),
     );

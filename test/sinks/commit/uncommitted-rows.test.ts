@@ -36,8 +36,8 @@ import {
   teeOf,
 } from './branch-runs.js';
 
-// Removes the wait for a lock that a crash left empty, because these tests simulate hundreds of
-// crashes.
+// Replaces `setTimeout`, so that nothing waits for a lock that a crash has left empty. These tests
+// simulate hundreds of crashes.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 describe('tee with a branch to committed', () => {
@@ -157,7 +157,7 @@ describe('tee with a branch to committed', () => {
     expect(target.rows).toEqual(each.flat());
     const commits = new Set(target.writes.map(({ range }) => range.token.split('.')[0]));
     expect(commits.size).toBeGreaterThan(4);
-    // No call gets more than `rows`, which is 8.
+    // `rows` is 8, so no call gets more than 8 rows.
     expect(Math.max(...target.writes.map(({ rows }) => rows.length))).toBeLessThanOrEqual(8);
   });
 
@@ -186,7 +186,7 @@ describe('tee with a branch to committed', () => {
     if (isWhole) expect(await run).toMatchObject([{ posts: 80 }, { rows: 80 }]);
     else await expect(run).rejects.toThrow('Could not commit to rows: fails before. See the cause');
     expect(target.rows).toEqual(isWhole ? each.flat() : []);
-    // The limit is 16 batches between two branches plus four times `rows`.
+    // Two branches may be 16 batches apart, plus four times `rows`.
     expect(most).toBeLessThan(50);
   });
 

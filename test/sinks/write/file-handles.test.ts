@@ -10,7 +10,7 @@ it('a file that is closed while a use of it waits is reopened, not recreated', a
   const files = new FileHandles(nodeFileSystem, 2, (_, work) => work());
   const fileOf = (name: string) => ({ part: path.join(folder, name), fresh: true });
   const [a, b, c, d, e] = ['a', 'b', 'c', 'd', 'e'].map(fileOf) as [File, File, File, File, File];
-  // Writes as the outputs do: a file is new until it is open.
+  // Writes in the same way as the outputs: a file is new until it is opened.
   const write = (used: readonly File[], text: string, position: number) =>
     files.use(used, async open => {
       for (const file of used) file.fresh = false;
@@ -19,7 +19,7 @@ it('a file that is closed while a use of it waits is reopened, not recreated', a
   await Promise.all([
     write([a], 'first ', 0),
     write([b], 'b', 0),
-    // These two writes close the file that the last write needs again.
+    // These two writes close a file that the last write needs again.
     write([c, d], 'c', 0),
     write([a, e], 'second', 6),
   ]);

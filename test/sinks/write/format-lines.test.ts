@@ -36,7 +36,8 @@ describe('a line encoder', () => {
             if (size! > 0) expect(block.length).toBe(size);
             if (size! > 0) expect(buffers.memoryOf(block)).toBe(heldBytes);
             blocks.push(Buffer.from(block));
-            // Reuses the buffer's memory. Later data must not change the lines.
+            // Gives the memory of the buffer back, so that it is used again. Later data must not
+            // change the lines.
             buffers.give(block);
           };
           for (const [line, isFlushed] of lines) {

@@ -23,8 +23,8 @@ import { PowerCut, SimulatedDisk } from '../../storage/simulated-disk.js';
 import { bySuite } from '../../suite.js';
 import { places } from '../cursors.js';
 
-// Removes the wait for a lock that a crash left empty, because these tests simulate hundreds of
-// crashes.
+// Replaces `setTimeout`, so that nothing waits for a lock that a crash has left empty. These tests
+// simulate hundreds of crashes.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 const CHECKPOINT = '/run.json';
@@ -63,7 +63,9 @@ interface ItemToGroup extends FileEntry {
   readonly item: string;
 }
 
-/** Writes groups of up to two items, then the number of groups: `<1,2><3>2`. */
+/**
+ * An encoder that writes groups of up to two items, followed by the number of groups: `<1,2><3>2`.
+ */
 class Groups implements Encoder<ItemToGroup> {
   #items: string[] = [];
   #groups = 0;
@@ -109,7 +111,7 @@ function run(sink: Sink<string, Written>, cursorEvery = 1): Promise<Written> {
   return pipeline(places(BATCHES, { cursorEvery }), sink);
 }
 
-/** Repeats runs with power cuts until one completes. */
+/** Repeats a run, with power cuts, until it completes. */
 async function runWithCuts(
   disk: SimulatedDisk,
   cuts: readonly number[],

@@ -24,7 +24,7 @@ function signal(): { readonly given: Promise<void>; give(): void } {
 
 const lines = linesFormat({ encode: (line: Buffer) => line });
 
-/** A format that counts the bytes of items as held until they are flushed. */
+/** A format for which the bytes of items count as held until they are flushed. */
 const heldFormat: FileFormat<Buffer> = {
   encode: item => item,
   encoder() {
@@ -78,8 +78,8 @@ async function open(folder: string, fs: FileSystem = nodeFileSystem) {
     fail: error => outputs.fail(error),
   });
   /**
-   * Simulates a thread that writes a line. It has written when `written` resolves, but reports this
-   * only after `end`.
+   * Simulates a thread that writes a line. When `written` resolves, the line is written, but the
+   * thread reports this only after `end`.
    */
   const writeLine = (file: string, line: string) => {
     const target = outputs.open(path.join(folder, file)).fileFor(line.length);

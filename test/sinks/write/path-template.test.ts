@@ -107,8 +107,8 @@ describe('a partition of a path template', () => {
   afterAll(() => duck.closeSync());
 
   /**
-   * Writes a dataset with one file per tag, and returns the values of `tag` that DuckDB reads from
-   * it.
+   * Writes a dataset with one file per tag. Returns the values of `tag` that DuckDB reads from the
+   * dataset.
    */
   async function readBack(tags: readonly string[]): Promise<unknown[]> {
     const folder = await temporaryFolder();

@@ -18,7 +18,7 @@ const optionsOf = (template: string) =>
     keys: KEYS,
   }) as const;
 
-/** Creates a file with records of two bytes, as if a thread held it. */
+/** Creates a file with records of two bytes, in the form of a file that a thread holds. */
 function fileOf(keys: Omit<PathKeys, 'byText'>): DecodedFile {
   const rows = {
     count: keys.indexes.length,
@@ -33,7 +33,7 @@ it('RowWriter leaves posts with more than 2^32 combinations of tags and keys to 
   const outputs = unchecked({ open: (path: string) => opened.push(path) });
   const lines = new RowWriter(outputs, optionsOf('{author}/{tag}'));
   const names = Array.from({ length: 70_000 }, (_, index) => String(index));
-  // The two keys have the same lower 32 bits, because 61,356 * 70,000 + 47,296 is 2 ** 32.
+  // These two keys have the same lower 32 bits, because 61,356 * 70,000 + 47,296 is 2 ** 32.
   const [keys, tags] = [Uint32Array.of(0, 47_296), Uint32Array.of(0, 61_356)];
   const file = fileOf({ names: ['author'], indexes: keys, sets: names.map(name => [name]) });
   const tagSets = names.map(name => [name]);

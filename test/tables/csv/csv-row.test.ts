@@ -19,7 +19,7 @@ describe('csvRow', () => {
     fc.assert(
       fc.property(fc.array(value, { minLength: 2, maxLength: 6 }), values => {
         const records = parse(`${csvRow(values, false)}\n`, {
-          // Readers accept any of these as the end of a record.
+          // Readers accept each of these as the end of a record.
           record_delimiter: ['\r\n', '\n', '\r'],
           cast: (field, { quoting }) => (field === '' && !quoting ? null : field),
         });

@@ -12,7 +12,7 @@ import { bySuite } from '../../suite.js';
 const NAMES = Object.keys(posts) as PostColumnName[];
 const FROM = ['2012-06-01T12:00Z', '2017-11-30T18:00Z', '2024-03-05T14:07Z'].map(Date.parse);
 
-/** Posts as the service and another tool print them. */
+/** Posts in the forms in which the service and another tool print them. */
 const PRINTED: readonly Buffer[] = [
   ...Array.from({ length: 50 }, (_, at) => new SecondCorpus(3 + at).line(1.7e12 + at)),
   ...(['original', 'activity_streams'] as const).flatMap(format =>
@@ -22,7 +22,7 @@ const PRINTED: readonly Buffer[] = [
   ),
 ];
 
-/** Returns the columns of a post whose cells are not written from its bytes. */
+/** Returns the columns of a post whose cells cannot be written from the post's bytes. */
 function leftColumns(post: PostInBytes, out: CsvCells, raw: Buffer): PostColumnName[] | undefined {
   return post.read(raw, 0, raw.length, () => {
     const { begin, cells } = cellsOf(post, post.format);
@@ -48,7 +48,7 @@ describe('the cells of a post', () => {
         'tag',
         ...(place ? ['place_bbox', 'longitude', 'latitude'] : []),
         ...(replyTo ? ['replied_author_id'] : []),
-        // An escape may belong to the `RT @handle: ` of a retweet.
+        // An escape may be in the `RT @handle: ` of a retweet.
         ...(raw.includes('text":"\\') ? ['text'] : []),
       ]);
       expect(

@@ -34,7 +34,7 @@ import { bySuite } from '../../suite.js';
 const NAMES = Object.keys(posts) as PostColumnName[];
 const parsed = rowReader('csv', listColumns(NAMES), 'error');
 
-/** Returns the row, or the error. */
+/** Returns the row that `read` returns, or its error. */
 function outcomeOf(read: () => unknown): unknown {
   try {
     return read();
@@ -56,7 +56,7 @@ const writeToBlock = postRowWriter('csv', NAMES, 'error', {
   out: new BlockCells(block, post.strings),
 });
 
-/** Returns the CSV of a post that is surrounded by other bytes, as in a file. */
+/** Returns the CSV of a post. The post is surrounded by other bytes, as in a file. */
 function rowIn(bytes: Buffer): unknown {
   const content = Buffer.concat([Buffer.from('}"\n'), bytes, Buffer.from('\n{"id":"')]);
   const [{ out, write }] = CSV as [(typeof CSV)[number]];
@@ -71,10 +71,13 @@ function parsedRow(bytes: Buffer): unknown {
   return outcomeOf(() => `${csvRow(parsed(new Activity(bytes)), false)}\n`);
 }
 
-/** A row written before and after the tested one, to show leftovers of a cell. */
+/**
+ * A row that is written before and after the tested row. It shows whether anything of a cell is
+ * left over.
+ */
 const AROUND = new SecondCorpus(11).line(1.7e12);
 
-/** Returns the CSV of three rows. */
+/** Returns the CSV of three rows, of which the middle one is the tested row. */
 function csvOf({ out, write }: (typeof CSV)[number], bytes: Buffer): unknown {
   out.clear();
   return outcomeOf(() => {
@@ -128,7 +131,7 @@ type Members = Record<string, unknown>;
 const isRecord = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Returns all objects in a document and the lists in them. */
+/** Returns all objects in a document, and all lists in these objects. */
 function placesIn(value: unknown, found: (Members | unknown[])[] = []): (Members | unknown[])[] {
   if (typeof value !== 'object' || value === null) return found;
   found.push(value as Members);
@@ -446,8 +449,8 @@ const NO_MEMBERS = {
 };
 
 /**
- * Returns the object wrapped so that the path of each member that is read, up to arrays, is
- * recorded.
+ * Returns a proxy of the object. It records the path of each member that is read. A path ends at an
+ * array.
  */
 function recorded(object: object, path: string, read: Set<string>): object {
   return new Proxy(object, {
@@ -461,8 +464,8 @@ function recorded(object: object, path: string, read: Set<string>): object {
 }
 
 /**
- * Members of a quoted post that are read but affect no column. Columns show only the quoted post's
- * id and author.
+ * Matches members of a quoted post that are read but affect no column. Columns contain only the id
+ * and the author of a quoted post.
  */
 const OF_NO_COLUMN = /quoted_status\.(?:verb|gnip|retweeted_status)\b/;
 
@@ -485,7 +488,7 @@ function isJson(bytes: Buffer): boolean {
   }
 }
 
-/** Returns whether a changed key may be a duplicate of another one. */
+/** Returns whether a document may contain a key twice because of a changed key. */
 function hasTwice(bytes: Buffer): boolean {
   const text = bytes.toString();
   return JSON.stringify(JSON.parse(text)).length < text.replaceAll(/\s/g, '').length;

@@ -4,8 +4,8 @@ import { bySuite } from '../../suite.js';
 import { written } from './written-column.js';
 
 /**
- * Returns the position of the first different value, or -1. `toEqual` takes seconds for a million
- * values.
+ * Returns the position of the first value that differs, or -1. `toEqual` would take seconds for a
+ * million values.
  */
 function firstOther(values: readonly unknown[], expected: readonly unknown[]): number {
   const all = values.length >= expected.length ? values : expected;
@@ -17,8 +17,8 @@ describe('a Parquet column chunk', () => {
     'has a dictionary for %i repeated strings',
     async different => {
       const texts = Array.from({ length: different }, (_, n) => `a text with the number ${n}`);
-      // One value is common, so the sample contains few duplicates of the others and the encoder
-      // expects a dictionary.
+      // One value is common. Therefore, the sample contains few duplicates of the other values, and
+      // the encoder expects that a dictionary is worthwhile.
       const all = Array.from({ length: 6 * different + 3 }, (_, n) =>
         n % 3 === 0 ? 'the text of every third' : texts[(n * 7919) % different]!,
       );
@@ -28,7 +28,7 @@ describe('a Parquet column chunk', () => {
       ]);
       expect(firstOther(values, all)).toBe(-1);
       expect(chunk.hasDictionary).toBe(true);
-      // The dictionary contains each string once, and the indices have as many bits as they need.
+      // The dictionary contains each string once. Each index has as few bits as possible.
       const texted = [...new Set(all)].reduce((sum, text) => sum + 4 + text.length, 0);
       const indexBytes = (all.length * (32 - Math.clz32(new Set(all).size - 1))) / 8;
       expect(chunk.plainBytes - texted).toBeLessThan(1.1 * indexBytes + 200);
@@ -40,7 +40,8 @@ describe('a Parquet column chunk', () => {
     const { chunk, values } = await written('string', [ids]);
     expect(values).toEqual(ids);
     expect(chunk.hasDictionary).toBe(false);
-    // The sample of 1,000 takes every second value, so it sees only the same few values.
+    // The sample of 1,000 values takes every second value, so it contains only the value that is
+    // repeated.
     const hidden = Array.from({ length: 1_999 }, (_, n) =>
       n % 2 === 0 ? 'the same' : `other ${n}`,
     );
@@ -74,7 +75,7 @@ describe('a Parquet column chunk', () => {
   });
 
   it('distinguishes strings of the same hash', async () => {
-    // Among this many strings, some have the same 32-bit hash.
+    // There are so many strings that some of them have the same 32-bit hash.
     const different = 200_000;
     const all = Array.from({ length: 6 * different }, (_, n) => {
       const at = (n * 7919) % different;
@@ -88,8 +89,8 @@ describe('a Parquet column chunk', () => {
 
   it('has a dictionary only if it halves the size', async () => {
     const numbers = (different: number) => Array.from({ length: 1_200 }, (_, n) => n % different);
-    // A plain value needs 4 bytes. A dictionary needs 800 bytes and indices of 8 bits, or 1,200
-    // bytes and indices of 9 bits.
+    // A plain value needs 4 bytes. For 200 values, a dictionary needs 800 bytes and indices of 8
+    // bits. For 300 values, it needs 1,200 bytes and indices of 9 bits.
     expect((await written('int32', [numbers(200)])).chunk.hasDictionary).toBe(true);
     expect((await written('int32', [numbers(300)])).chunk.hasDictionary).toBe(false);
   });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { ByteWriter } from '../../../src/tables/parquet/thrift.js';
 
-/** Encodes an unsigned LEB128 number as defined by Parquet. */
+/** Encodes a number as unsigned LEB128, as Parquet defines it. */
 function printVarint(value: number): number[] {
   let rest = BigInt(value);
   const bytes: number[] = [];

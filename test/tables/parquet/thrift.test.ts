@@ -58,7 +58,7 @@ class Reader {
       case 9: {
         const head = this.#bytes[this.at++]!;
         const length = head >> 4 === 15 ? Number(this.#varint()) : head >> 4;
-        // In a list, a boolean is a whole byte.
+        // In a list, a boolean takes a whole byte.
         return Array.from({ length }, () =>
           (head & 15) <= 2 ? this.#bytes[this.at++] === 1 : this.#value(head & 15),
         );
@@ -71,7 +71,7 @@ class Reader {
   }
 }
 
-/** A value to print, and the value that a reader should get. */
+/** A value to print, and the value that a reader must return for it. */
 interface Printed {
   readonly value: ThriftValue;
   readonly read: unknown;
@@ -118,8 +118,8 @@ const { root } = fc.letrec<{ root: { fields: ThriftStruct; read: unknown } }>(ti
         let id = 0;
         for (const [step, one] of steps) {
           id += step;
-          // A missing field increases the distance to the next one, which may then need more than
-          // the one-byte form.
+          // If a field is missing, the distance to the next field is larger. It may not fit in the
+          // form that takes one byte.
           if (one === null) id -= step;
           else {
             fields[id] = one.value;

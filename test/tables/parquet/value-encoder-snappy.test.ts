@@ -6,7 +6,7 @@ import { ValueEncoder } from '../../../src/tables/parquet/value-encoder.js';
 
 const encoder = new ValueEncoder();
 
-/** Returns the bytes of a page of these strings, plain and compressed. */
+/** Returns the bytes of a page that contains these strings, uncompressed and compressed. */
 function pageOf(texts: readonly string[]): { plain: Buffer; compressed: Buffer } {
   const builder = new RowBlockBuilder(['string']);
   for (const text of texts) builder.add([text]);
@@ -43,7 +43,7 @@ describe('the Snappy encoder', () => {
     );
   });
 
-  // A page of one string is four bytes longer than the string.
+  // A page that contains one string is four bytes longer than the string.
   it.each([4, 5, 14, 15, 16, 59, 60, 61, 255, 256, 257, 65_535, 65_536, 70_000, 300_000])(
     'writes %i equal or different bytes that another implementation reads',
     length => {

@@ -23,7 +23,7 @@ const prints = (activities: readonly Activity[]) => activities.map(print);
 const served = async (folder: string) =>
   prints((await scanAll(await folders.open(folder))).map(post => post.activity));
 
-/** Writes the posts with `files()`, as zstd. */
+/** Writes the posts as zstd with `files()`. */
 async function zstdFile(some: readonly Activity[]): Promise<Buffer> {
   const folder = await folders.make({});
   const sink = files({ path: `${folder}/posts.jsonl.zst` });
@@ -35,7 +35,7 @@ async function zstdFile(some: readonly Activity[]): Promise<Buffer> {
   return readFile(`${folder}/posts.jsonl.zst`);
 }
 
-/** Returns the same post with an additional long field. */
+/** Returns a post to which a long field was added. */
 function padded(post: Activity, noise: string): string {
   return `${post.raw.toString().slice(0, -1)},"noise":"${noise}"}`;
 }
@@ -73,7 +73,7 @@ describe('a folder archive with zstd files', () => {
     });
     const archive = await folders.open(folder);
     const [index] = await readdir(path.join(folder, '.millrace-index'));
-    // The index contains a copy of the text, of which parts can be read.
+    // The index contains a copy of the text. Parts of this copy can be read.
     expect(await readdir(path.join(folder, '.millrace-index', `${index}`))).toContain('0.text');
     const found = (await scanAll(archive)).map(({ activity }) => activity.raw.toString());
     expect(found.join('\n') === lines.join('\n')).toBe(true);

@@ -18,7 +18,8 @@ describe('the files of a folder archive', () => {
     expect(await readdir(folder)).toContain('checkpoint.json');
     expect((await served(folder)).toSorted()).toEqual(prints(all).toSorted());
     const [index] = await readdir(path.join(folder, '.millrace-index'));
-    // A resumed run replaces its checkpoint. The posts stay the same, so the index must stay valid.
+    // A run that resumes replaces its checkpoint. The posts stay the same, so the index must stay
+    // valid.
     await utimes(path.join(folder, 'checkpoint.json'), 1, 1);
     await served(folder);
     expect(await readdir(path.join(folder, '.millrace-index'))).toEqual([index]);

@@ -18,7 +18,7 @@ import { original, PLAIN } from '../../../rules/match/arbitrary-matching-post.js
 import { ALWAYS, addFiles, jobFile, scanAll } from '../archive-folder.js';
 import { folders, NOON, posts, prints, raws, served } from './noon-posts.js';
 
-/** Returns the numbers of the posts that a rule finds with only the index. */
+/** Returns the positions, from 1, of the posts that a rule finds by the index alone. */
 async function found(drafts: readonly Partial<typeof PLAIN>[], text: string): Promise<number[]> {
   const activities = drafts.map((draft, i) => original({ ...PLAIN, ...draft, id: String(i + 1) }));
   const { tree } = parseRule(text);
@@ -41,7 +41,8 @@ describe('a search that reads only the index', () => {
     ],
     ['"a b"~2', ['a b', 'b a', 'a x b', 'a x y b', 'a x y z b'], [1, 2, 3, 4]],
     ['東京', ['東京', '東 京', '京東', '東x京'], [1, 2]],
-    // The newest post contains the two letters separately, and their term looks like the flag's.
+    // The newest post contains the two letters separately. Their term looks like the term of the
+    // flag.
     ['"🇩🇪 y"', ['🇩🇪 y', 'y 🇩🇪', '🇩 🇪 y'], [1]],
     ['🇩🇪', ['🇩 🇪', '🇩🇪'], [2]],
     ['"🇩🇪" y', ['🇩 🇪 y', '🇩🇪 y', '🇩🇪 y'], [2, 3]],
@@ -190,8 +191,8 @@ describe('the index of a folder archive', () => {
 
   test('is written into the temporary folder if the archive is read-only', async () => {
     const all = posts(NOON, 5);
-    // A file with the index folder's name makes it impossible to write the index. A read-only
-    // folder would not stop root.
+    // The index cannot be written, because a file has the name of its folder. A read-only folder
+    // would not stop root.
     const folder = await folders.make({ 'a.json.gz': jobFile(all), '.millrace-index': 'mine' });
     const elsewhere = await folders.make({});
     vi.stubEnv('TMPDIR', elsewhere);

@@ -6,7 +6,7 @@ import { folders, NOON, posts } from './noon-posts.js';
 describe('LineReader with a file that is too large to inflate for each request', () => {
   test('reads the lines of a gzip file', async () => {
     const all = posts(NOON, 120);
-    // About 17 MB of text. One line spans many chunks.
+    // The text has about 17 MB. One line spans many chunks.
     const padded = all.map((post, i) => {
       const noise = i === 7 ? 'many '.repeat(1_000_000) : 'few '.repeat(15_000);
       return `${post.raw.toString().slice(0, -1)},"noise":"${noise}"}`;

@@ -7,7 +7,7 @@ import { codePoint } from '../../../code-point.js';
 import { bySuite } from '../../../suite.js';
 import { temporaryFolder } from '../../../temporary-folder.js';
 
-// Adding 0 removes the negative zero, which JSON does not have.
+// Adding 0 turns a negative zero into zero, because JSON has no negative zero.
 const degrees = fc.double({ min: -180, max: 180, noNaN: true }).map(value => value + 0);
 const position = fc.tuple(degrees, degrees);
 const post: fc.Arbitrary<IndexedPost> = fc.record({

@@ -59,7 +59,7 @@ describe('browser sessions', () => {
     expect(sessions.isFormToken(asked(cookie), `${csrf}x`)).toBe(false);
     expect(sessions.isFormToken(asked(cookie), null)).toBe(false);
     expect(sessions.isFormToken(asked(), csrf)).toBe(false);
-    // Another process uses another key.
+    // The key of another process is different.
     expect(new Sessions('test', '/').isFormToken(asked(cookie), csrf)).toBe(false);
   });
 
