@@ -46,7 +46,7 @@ const WRITERS = [
 /** One run of a writer. */
 interface Run {
   readonly seconds: number;
-  /** Of the main thread of ours. */
+  /** How long the main thread has run, if Millrace is the writer. */
   readonly mainSeconds?: number | undefined;
 }
 

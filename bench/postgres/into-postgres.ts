@@ -5,16 +5,22 @@ import { from as copyFrom } from 'pg-copy-streams';
 const SAVE =
   "INSERT INTO checkpoints VALUES ('posts', $1) ON CONFLICT (name) DO UPDATE SET saved = $1";
 
-/** What `committed` needs, as the example has it. */
+/** The options of `committed`, as in the example for PostgreSQL. */
 export interface PostgresCalls {
   readonly transaction: (work: (client: pg.PoolClient) => Promise<void>) => Promise<void>;
   readonly load: (client: pg.PoolClient) => Promise<string | undefined>;
   readonly save: (text: string, client: pg.PoolClient) => Promise<unknown>;
-  /** Writes blocks of CSV by `COPY`. PostgreSQL has no NUL in its texts. */
+  /**
+   * Writes blocks of CSV with `COPY`. PostgreSQL does not accept NUL characters in text, so they
+   * are removed.
+   */
   readonly copy: (blocks: readonly Buffer[], client: pg.PoolClient) => Promise<void>;
 }
 
-/** Runs with a connection. `before` and `after` are SQL around each `COPY` into `table`. */
+/**
+ * Calls `run` with these options, which use one connection. `before` is SQL to run at the start of
+ * each transaction; `after` is SQL to run after each `COPY` into `table`.
+ */
 export async function intoPostgres(
   run: (calls: PostgresCalls) => Promise<unknown>,
   { table = 'posts', before = '', after = '' } = {},

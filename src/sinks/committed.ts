@@ -23,7 +23,7 @@ import { UncommittedRows } from './commit/uncommitted-rows.js';
 
 export type { WriteRange };
 
-/** Options of `committed` that do not depend on its rows: how it commits them. */
+/** Options of `committed` that control how rows are committed, whatever the rows are. */
 interface CommitOptions<Tx> {
   /**
    * Reads the string that `save` saved last, in the same transaction as the rows that are about to be
@@ -51,9 +51,9 @@ interface CommitOptions<Tx> {
    */
   readonly transaction?: ((work: (tx: Tx) => Promise<void>) => unknown) | undefined;
   /**
-   * A file for records that cannot be used, like the option of `files`: each record that `onDamaged` of an
-   * earlier stage would get, and each item that `encode` cannot encode, is in it once. The file is on disk
-   * before `save` gets a string that includes its size.
+   * A file for records that cannot be used, like the option `damaged` of `files`. It contains each record
+   * once that `onDamaged` of an earlier stage would get, and each item once that `encode` cannot encode. The
+   * file is on disk before `save` gets a string that includes the size of the file.
    * @default the first such record ends the run
    */
   readonly damaged?: string | undefined;
@@ -73,7 +73,7 @@ interface CommitOptions<Tx> {
    */
   readonly retries?: number | undefined;
   /**
-   * The maximum wait before the first retry, in milliseconds. The maximum doubles with each retry, up to 30
+   * The maximum wait before the first retry, in milliseconds. With each retry, the maximum doubles, up to 30
    * s.
    * @default 1000
    */
@@ -93,32 +93,32 @@ export interface CommittedOptions<T, Tx = void> extends CommitOptions<Tx> {
    * delivers few cursors, `write` is called several times in one transaction.
    */
   readonly write: (rows: readonly T[], tx: Tx, range: WriteRange) => unknown;
-  /** Absent: `write` gets items. See `EncodedCommittedOptions`. */
+  /** Must be absent, so that `write` gets items. To encode rows, see `EncodedCommittedOptions`. */
   readonly encode?: undefined;
-  /** Absent: threads are used only with `encode`. */
+  /** Must be absent, because threads are used only with `encode`. */
   readonly workers?: undefined;
 }
 
-/** Options of `committed` with `encode`: `write` gets blocks of bytes. */
+/** Options of `committed` with `encode`. `write` then gets blocks of bytes. */
 export interface EncodedCommittedOptions<T, Tx = void> extends CommitOptions<Tx> {
   /**
-   * Converts an item to the bytes of its row, as text or bytes, including a line end if the target needs one.
-   * `write` then gets blocks of such rows instead of items. With `tables.toCsv(columns)`, posts of large
-   * stored files are encoded in several threads; any other function runs on the main thread.
+   * Converts an item to a row, as a string or as bytes, including a line end if the target needs one. `write`
+   * then gets blocks of such rows instead of items. With `tables.toCsv(columns)`, posts of large stored files
+   * are encoded in several threads; any other function runs on the main thread.
    */
   readonly encode: (item: T) => string | Uint8Array;
   /**
-   * Writes the rows in these blocks, at most `rows` rows in all. A block has whole rows and no header, and
-   * about 1 MiB or less unless it is one larger row. If `write` returns a promise, the run waits for it. If the
-   * source seldom has cursors, it is called several times in one transaction.
+   * Writes the rows in these blocks, at most `rows` rows in all. A block has whole rows and no header. Its
+   * size is at most about 1 MiB, unless a single row is larger. If `write` returns a promise, the run waits
+   * for that promise. If the source delivers few cursors, `write` is called several times in one transaction.
    *
-   * Without `transaction`, one call gets all rows of a commit, which may be more than `rows`. If they are
-   * written again, their bytes are the same, but may be divided into other blocks.
+   * Without `transaction`, one call gets all rows of a commit, which may be more than `rows`. If the rows are
+   * written again, their bytes are the same, but the bytes may be divided into different blocks.
    */
   readonly write: (blocks: readonly Buffer[], tx: Tx, range: WriteRange) => unknown;
   /**
-   * Maximum number of threads that inflate stored files and encode their posts; 0 for none. Used only if
-   * `encode` is made by `tables.toCsv`, with post columns only.
+   * The maximum number of threads that inflate stored files and encode their posts; 0 for none. Threads are
+   * used only if `encode` was created by `tables.toCsv` with post columns only.
    * @default one for each core, up to 16, if there are 32 MiB or more to read
    */
   readonly workers?: number | undefined;
@@ -146,7 +146,7 @@ export interface Committed {
   readonly changedFiles?: number | undefined;
 }
 
-/** Options of both kinds, of any items. */
+/** Options of `committed`, with or without `encode`, for items of any type. */
 interface AnyCommittedOptions extends CommitOptions<unknown> {
   readonly write: (rows: readonly unknown[], tx: unknown, range: WriteRange) => unknown;
   readonly encode?: ((item: unknown) => string | Uint8Array) | undefined;
@@ -154,7 +154,10 @@ interface AnyCommittedOptions extends CommitOptions<unknown> {
 }
 
 const ROWS = 5_000;
-/** More, because encoded rows take less memory, and each commit saves a long string. */
+/**
+ * The default of `rows` with `encode`. It is higher than without `encode`, because encoded rows take less
+ * memory, and each commit saves a long string.
+ */
 const ENCODED_ROWS = 20_000;
 
 const OPTIONS = {
@@ -176,16 +179,17 @@ const OPTIONS = {
 /**
  * Writes every item exactly once to your own target, such as a database or an API. Your functions write rows,
  * and save a checkpoint with them in one transaction. The checkpoint is a string with the cursor to resume
- * from. Like a checkpoint of `files`, it is refused by another flow. After a crash, the same script continues
- * after the last commit. After a complete run, it opens nothing.
+ * from. Like a checkpoint of `files`, it is refused if it belongs to another flow. After a crash, the same
+ * script continues after the last commit. After a complete run, the same script opens nothing.
  *
- * Accepts any items: posts, or rows created by `map(tables.toRow(columns))`. With `encode`, `write` gets blocks
- * of bytes instead, such as CSV for `COPY`, and posts of stored files are encoded in several threads. It may end a branch of `tee` if
- * it has a `transaction`. Its checkpoint is then also the checkpoint of the branches that write files.
+ * Accepts any items: posts, or rows created by `map(tables.toRow(columns))`. With `encode`, `write` gets
+ * blocks of bytes instead, such as CSV for `COPY`, and posts of stored files are encoded in several threads.
+ * With a `transaction`, `committed` may end a branch of `tee`. Its checkpoint is then also the checkpoint of
+ * the branches that write files.
  *
  * @throws OptionError Immediately, if an option is invalid.
- * @throws StorageError If a commit fails after all tries, if the checkpoint belongs to another flow, and when
- * another run has written to the target during this one. `cause` has the error of your function.
+ * @throws StorageError If a commit fails after all retries, if the checkpoint belongs to another flow, or if
+ * another run has written to the target during this run. `cause` is the error of your function.
  * @example
  * const { rows } = await pipeline(
  *   search(account(), { product: '30day', query: 'snow' }),

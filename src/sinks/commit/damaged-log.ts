@@ -318,9 +318,9 @@ function keyOf({ origin, byteOffset, record, request, text, base64 }: DamagedLin
 }
 
 /**
- * The record of an item that a sink cannot write.
+ * Returns the record for an item that a sink cannot write.
  *
- * @throws The error itself if it is not about the item, or if the item has no bytes to keep.
+ * @throws The given error, if it does not concern the item or if the item has no bytes to log.
  */
 export function recordOfItem(
   item: unknown,

@@ -9,7 +9,7 @@ import { kindOf } from '../../flow/wrong-item.js';
 import { recordOfItem } from './damaged-log.js';
 import { EncodedRows } from './row-list.js';
 
-/** A function of the caller, or one that a call such as `tables.toCsv` has made. */
+/** The function `encode`, defined by the caller or created by a function such as `tables.toCsv`. */
 type Encode = (item: unknown) => unknown;
 
 export interface RowEncoderOptions {
@@ -19,20 +19,23 @@ export interface RowEncoderOptions {
   readonly workers: number | undefined;
 }
 
-/** A block ends at this size. If a thread encodes it, this is the size of its posts before. */
+/**
+ * The size at which a block ends, in bytes. If a thread encodes the block, this is the size of its posts
+ * before encoding.
+ */
 const BLOCK_BYTES = 1 << 20;
-/** The total size of stored files that are encoded while earlier rows are written. */
+/** The total size of the stored files that may be encoded while earlier rows are written, in bytes. */
 const AHEAD_BYTES = 16 << 20;
 
 /**
- * Encodes the rows of `committed` in blocks. Posts of stored files are encoded by the threads that have
- * decoded them, if the function is one that threads know. All other items are encoded on the main thread.
+ * Encodes the rows of `committed` as blocks. If threads know the function `encode`, posts of stored files are
+ * encoded by the threads that have decoded them. All other items are encoded on the main thread.
  */
 export class RowEncoder {
   readonly #engine: Engine;
   readonly #maxRows: number;
   readonly #encoder: ItemEncoder;
-  /** The number of the encoding in the engine, if threads know it. */
+  /** The index of the encoding in the engine; `undefined` if threads do not know `encode`. */
   readonly #encoding: number | undefined;
 
   constructor(engine: Engine, { encode, rows, workers }: RowEncoderOptions) {
@@ -44,15 +47,16 @@ export class RowEncoder {
     this.#encoding = known?.rows && engine.add({ workers, encoding: known.rows });
   }
 
-  /** Whether it reads rows of decoded files. */
+  /** Whether the encoder accepts rows of decoded files. */
   get takesRows(): boolean {
     return this.#encoding !== undefined;
   }
 
-  /** The rows of a flow, in blocks. */
+  /** Returns the rows of a flow as blocks. */
   batches(input: AsyncIterable<unknown>, pull: Pull): Batches<EncodedRows> {
     const encoding = this.#encoding;
-    // Only items, one batch after the other, can be reported as damaged before the next cursor.
+    // If damaged records are logged, those that come before a cursor must be reported before it. That
+    // requires items instead of rows, one batch after the other.
     if (encoding === undefined || pull.damaged !== undefined || !this.#engine.canRun(input))
       return this.#encodeInTurn(input, pull);
     return this.#encodeAhead(this.#engine.batches(input, pull), encoding);
@@ -73,7 +77,7 @@ export class RowEncoder {
     }
   }
 
-  /** Encodes rows of decoded files while earlier ones are written. */
+  /** Encodes rows of decoded files while earlier rows are written. */
   async *#encodeAhead(input: AsyncIterable<EngineBatch>, encoding: number): Batches<EncodedRows> {
     const ahead = workAhead(
       input,
@@ -99,7 +103,7 @@ export class RowEncoder {
     });
   }
 
-  /** For each block, the index after its last row. */
+  /** Returns the index after the last row of each block. */
   #endsOf({ rows, bounds: { lengths } }: StoredRows): readonly number[] {
     const ends: number[] = [];
     let start = 0;
@@ -122,7 +126,10 @@ export class RowEncoder {
     return encoded;
   }
 
-  /** @param leaveOut Called with an item that cannot be encoded. Without it, the error is thrown. */
+  /**
+   * @param leaveOut Called with each item that cannot be encoded. Without it, the error of the item is
+   * thrown.
+   */
   async #encodeItems(
     items: readonly unknown[],
     origin: string | undefined,
@@ -149,7 +156,7 @@ export class RowEncoder {
   }
 }
 
-/** Encodes items by a function of the caller. */
+/** Encodes items with the caller's function. */
 class FunctionEncoder implements ItemEncoder {
   readonly #encode: Encode;
   readonly #encoded = new JoinedBytes();
@@ -165,7 +172,7 @@ class FunctionEncoder implements ItemEncoder {
   add(item: unknown): void {
     const bytes = this.#encode(item);
     if (typeof bytes === 'string') this.#encoded.add(Buffer.from(bytes));
-    // A copy, because the caller may write the next item into the same memory.
+    // The bytes are copied, because the caller may write the next item to the same memory.
     else if (bytes instanceof Uint8Array) this.#encoded.add(Buffer.from(bytes));
     else
       throw new DataError(

@@ -9,7 +9,10 @@ export class EncodedRows {
   }
 }
 
-/** The rows of `committed` that wait for a commit: items, of which each is a row, or `EncodedRows`. */
+/**
+ * The rows of `committed` that wait for a commit. An element is either an item, which is one row, or
+ * `EncodedRows`.
+ */
 export class RowList {
   readonly #elements: unknown[] = [];
   #count = 0;
@@ -23,7 +26,7 @@ export class RowList {
     return this.#count;
   }
 
-  /** The rows as `write` gets them: items, or blocks of bytes. */
+  /** The rows in the form that `write` gets: items, or blocks of bytes. */
   get rows(): readonly unknown[] {
     return this.#elements.map(element =>
       element instanceof EncodedRows ? element.bytes : element,
@@ -42,7 +45,7 @@ export class RowList {
     this.add(other.#elements);
   }
 
-  /** Splits the rows into lists of at most `max` rows. Encoded rows stay together. */
+  /** Splits the rows into lists of at most `max` rows. Rows that were encoded together stay together. */
   *parts(max: number): Generator<RowList> {
     if (this.#count <= max) {
       if (this.#count > 0) yield this;

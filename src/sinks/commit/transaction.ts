@@ -27,7 +27,7 @@ export interface WriteRange {
   readonly again: boolean;
 }
 
-/** The functions of the caller that write to a target, with the object that its `transaction` passes to them. */
+/** The caller's functions that write to a target. They get the object that `transaction` passes to them. */
 export interface TargetCalls {
   readonly load: (tx: unknown) => unknown;
   readonly write: (rows: readonly unknown[], tx: unknown, range: WriteRange) => unknown;

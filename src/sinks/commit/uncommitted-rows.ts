@@ -24,9 +24,9 @@ import { type OpenParts, Target, type TargetOptions } from './transaction.js';
 
 export interface UncommittedRowsOptions extends TargetOptions {
   readonly waitMs: number;
-  /** Encodes the rows. If absent, the rows are the items. */
+  /** Encodes a row. If absent, each item is a row. */
   readonly encode?: ((item: unknown) => unknown) | undefined;
-  /** The maximum number of threads that encode rows. */
+  /** The maximum number of threads for encoding rows. */
   readonly workers?: number | undefined;
 }
 
@@ -78,7 +78,10 @@ export class UncommittedRows implements CheckpointStore {
   readonly #incremental: boolean;
   #lock: { readonly paths: readonly string[]; readonly lock: Lock } | undefined;
   #rowsBefore = 0;
-  /** The rows since the start of the last commit: the ones before the last cursor, and the ones after it. */
+  /**
+   * The rows that have arrived since the last commit started: the rows before the last cursor, and the rows
+   * after it.
+   */
   #reached = new RowList();
   #rest = new RowList();
   /** The last cursor since the last commit started, and the latest time at which to commit it. */
@@ -101,8 +104,9 @@ export class UncommittedRows implements CheckpointStore {
     this.#progress = progress;
     this.#incremental = isIncremental(owner.flow);
     this.#broken = new LinkedAbort(signal);
-    // Without transactions, the same rows must be written again with the same token. Only all rows of a commit are
-    // known to be the same: blocks of them may then be divided in another way.
+    // Without transactions, the same rows must be written again with the same token. If rows are encoded, the
+    // blocks may be divided differently the second time, so only all rows of a commit together are known to
+    // be the same. They are then passed to `write` in one call.
     const areWhole = options.encode !== undefined && options.transaction === undefined;
     const rows = areWhole ? Number.POSITIVE_INFINITY : options.rows;
     this.#target = new Target(
@@ -115,13 +119,13 @@ export class UncommittedRows implements CheckpointStore {
     );
   }
 
-  /** Called before the input is opened, with the engine that reads stored files. */
+  /** Sets the engine that reads stored files. Called before the input is opened. */
   encodeOn(engine: Engine): void {
     const { encode, rows, workers } = this.#options;
     if (encode !== undefined) this.#encoder = new RowEncoder(engine, { encode, rows, workers });
   }
 
-  /** Whether rows of decoded files are encoded as rows, instead of as items. */
+  /** Whether posts of decoded files are encoded as rows instead of as items. */
   get takesRows(): boolean {
     return this.#encoder?.takesRows === true;
   }
@@ -163,7 +167,7 @@ export class UncommittedRows implements CheckpointStore {
     return this.#target.saved.rows;
   }
 
-  /** The number of rows since the start of the last commit. */
+  /** The number of rows that have arrived since the last commit started. */
   get #held(): number {
     return this.#reached.count + this.#rest.count;
   }
