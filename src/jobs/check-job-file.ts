@@ -11,20 +11,21 @@ import { excerpt } from '../json/excerpt.js';
 import { LineFramer } from '../json/line-framer.js';
 import { type InfoMessage, parseInStreamMessage } from '../post/in-stream-message.js';
 
-/** The result of checking a job file that is complete and undamaged. */
+/** What the check of a complete and undamaged job file has found. */
 export interface CheckedFile {
   /** The compressed size in bytes. */
   readonly bytes: number;
   readonly posts: number;
-  /** Minutes that the `info` line of the file reports as possibly incomplete, as `YYYYMMDDHHMM`. */
+  /** The minutes that the `info` line of the file reports as possibly incomplete, as `YYYYMMDDHHMM`. */
   readonly suspectMinutes: readonly string[];
 }
 
 /**
- * Checks a file in memory, in one call to the thread pool if it inflates to at most `maxInflated` bytes.
+ * Checks a job file in memory. If it inflates to at most `maxInflated` bytes, one call to the thread pool is
+ * enough.
  *
- * @throws DataError that is retryable, for a file that is truncated or corrupt, or does not have the number
- * of posts that it states.
+ * @throws DataError, which is retryable, if the file is truncated or corrupt, or does not have the number of
+ *   posts that it states.
  */
 export async function checkJobFile(
   file: Buffer,
@@ -36,7 +37,7 @@ export async function checkJobFile(
   return result(file.length, await countPosts([content], origin));
 }
 
-/** Checks a file as its bytes arrive, in bounded memory and off the main thread. */
+/** Checks a job file as its bytes arrive, in bounded memory. Inflates in the thread pool. */
 export async function checkJobFileStream(
   file: Iterable<Buffer> | AsyncIterable<Buffer>,
   origin: string,
@@ -53,11 +54,11 @@ export async function checkJobFileStream(
 }
 
 /**
- * Checks a file that is already decoded. Returns `undefined` if `checkJobFile` has to check it, which throws
- * the error.
+ * Checks a job file that was already decoded. Returns `undefined` if `checkJobFile` has to check the file and
+ * throw the error.
  */
 export function checkDecodedFile(file: Buffer, decoded: DecodedFile): CheckedFile | undefined {
-  // Plain text can be decoded, too, but a job must not contain plain files.
+  // The decoder also accepts plain text, but the files of a job must be gzip.
   if (file[0] !== GZIP_MAGIC) return undefined;
   let info: InfoMessage | undefined;
   try {
@@ -72,15 +73,16 @@ export function checkDecodedFile(file: Buffer, decoded: DecodedFile): CheckedFil
   return problemOf(info, posts) === undefined ? result(file.length, { posts, info }) : undefined;
 }
 
-/** The number of bytes that the decoder delivers at a time. */
+/** The number of inflated bytes that are delivered at a time. */
 const INFLATED_BYTES = 256 * 1024;
 
 /**
- * Inflates a file of one or more gzip members in the thread pool, as its bytes arrive. For files that are
- * damaged, or too large for `inflateGzip`. Unlike `gunzip`, refuses zeros after the end, because a download
- * has none. Throws errors of the input after the input is closed.
+ * Inflates a file of one or more gzip members in the thread pool, as its bytes arrive. Used for files that
+ * are damaged or too large for `inflateGzip`. Unlike `gunzip`, refuses zeros after the last member, because a
+ * download has none. If the input fails, throws its error after the input was closed.
  *
- * @throws DataError Retryable, if the file is truncated, corrupt, empty, or has bytes after its end.
+ * @throws DataError, which is retryable, if the file is truncated, corrupt or empty, or has bytes after its
+ *   end.
  */
 export async function* inflateJobFile(
   file: Iterable<Buffer> | AsyncIterable<Buffer>,
@@ -100,11 +102,13 @@ export async function* inflateJobFile(
       throw error;
     }
   };
-  // The reader gets this error through the decoder, so `fed` must not also end the process.
+  // The reader gets this error through the decoder. `fed` must not report it a second time as an unhandled
+  // rejection.
   const fed = streams.pipeline(counted(), gunzip).catch(() => {});
   try {
     for await (const block of gunzip) yield block as Buffer;
-    // The decoder accepts an empty file, and stops before bytes that follow the last member.
+    // The decoder accepts an empty file. It also stops after the last member without reading the bytes that
+    // follow.
     if (bytes === 0 || gunzip.bytesWritten !== bytes) throw notWhole(origin, gunzip.bytesWritten);
   } catch (error) {
     if (failure !== undefined) throw failure.error;
@@ -123,18 +127,21 @@ function notWhole(origin: string, byteOffset: number, cause?: unknown): DataErro
   });
 }
 
-/** Describes what is wrong with the `info` line of a file; `undefined` if it is correct. */
+/**
+ * Describes what is wrong with the `info` line of a file. Returns `undefined` if the line is correct or
+ * absent.
+ */
 function problemOf(info: InfoMessage | undefined, posts: number): string | undefined {
   const stated = info?.activityCount ?? posts;
   if (stated !== posts) return `The file has ${posts} posts, but its \`info\` line says ${stated}`;
   const { from, to } = info?.unprocessedRange ?? { from: 0, to: 0 };
-  // If the range is shorter, this is not an error, because its minutes are listed.
+  // A shorter unprocessed range is not an error, because its minutes are listed as suspect.
   return to - from > DAY ? 'A range of more than a day is unprocessed' : undefined;
 }
 
 interface PostCount {
   readonly posts: number;
-  /** The `info` line, if there is one. */
+  /** The `info` line, if the file has one. */
   readonly info: InfoMessage | undefined;
 }
 
@@ -146,14 +153,15 @@ function result(bytes: number, { posts, info }: PostCount): CheckedFile {
   return { bytes, posts, suspectMinutes: minutes.map(formatTimestamp) };
 }
 
-/** The limit keeps a file without line ends from filling the memory. */
+/** The limit on bytes prevents a file without line ends from filling the memory. */
 const LIMITS = { maxBytes: 64 * 1024 * 1024, maxDepth: Number.POSITIVE_INFINITY };
 
 /**
- * Counts the posts of a job file from its inflated bytes, cut anywhere, and finds its `info` line.
+ * Counts the posts in a job file, and finds its `info` line. The inflated bytes arrive in blocks that may
+ * begin and end at any byte.
  *
- * @throws DataError that is retryable, because the damage may have happened in transit. Also thrown if the
- * `info` line does not agree with the posts.
+ * @throws DataError, which is retryable because the damage may have happened in transit. Also thrown if the
+ *   `info` line does not agree with the posts.
  */
 async function countPosts(
   blocks: Iterable<Buffer> | AsyncIterable<Buffer>,

@@ -22,15 +22,15 @@ import type { Job } from './job.js';
 import type { JobFile } from './job-file-list.js';
 import { type JobVerdict, jobVerdict, sumDelivered, type VerdictBasis } from './job-verdict.js';
 
-/** The names are hidden, so that readers of the folder as an archive skip these files. */
+/** The names begin with a dot, so that readers of the folder as an archive skip these files. */
 const JOB_NAME = '.millrace-job.json';
 const LOCK_NAME = '.millrace-job.lock';
 
 /**
- * Creates a folder if it does not exist, locks it, and stores the job that it holds, because files of two
- * jobs have the same names.
+ * Creates a folder if it does not exist, locks it, and records which job it holds. The record prevents mixing
+ * two jobs, whose files have the same names.
  *
- * @throws StorageError if another download has the lock, or the folder holds another job.
+ * @throws StorageError if another download has locked the folder, or the folder holds another job.
  */
 export async function lockJobFolder(folder: string, job: Job): Promise<Lock> {
   await withStorageError('make', folder, () => makeSyncedFolder(folder));
@@ -61,13 +61,16 @@ async function writeJob(folder: string, job: Job): Promise<void> {
     );
 }
 
-/** The name is hidden, so that readers of the folder as an archive skip this file. */
+/** The name begins with a dot, so that readers of the folder as an archive skip this file. */
 const RECORD_NAME = '.millrace-download.json';
 
-/** A file that a download has checked. Its path is relative to the folder. */
+/** A file that a download has checked. Its path is relative to the folder of the download. */
 type RecordedFile = CheckedFile & JobFile;
 
-/** The result of a download, stored in its folder for the verdict about all shards of the job. */
+/**
+ * The result of a download. It is stored in the folder of the download, for the verdict about all shards of
+ * the job.
+ */
 export interface DownloadRecord {
   readonly basis: VerdictBasis;
   readonly shard: Shard;
@@ -75,7 +78,7 @@ export interface DownloadRecord {
   readonly missing: readonly string[];
 }
 
-/** Replaces the record of a folder. */
+/** Replaces the record of the download in a folder. */
 export async function writeRecord(folder: string, record: DownloadRecord): Promise<void> {
   await writeJson(path.join(folder, RECORD_NAME), record);
 }
@@ -87,9 +90,9 @@ async function writeJson(file: string, value: object): Promise<void> {
 }
 
 /**
- * Reads the record of a folder.
+ * Reads the record of the download in a folder.
  *
- * @throws StorageError for a folder without a record, or with a damaged record.
+ * @throws StorageError if the folder has no record, or a damaged one.
  */
 export async function readRecord(folder: string): Promise<DownloadRecord> {
   const file = path.join(folder, RECORD_NAME);
@@ -133,16 +136,16 @@ const isWhole = shaped<DownloadRecord>({
 });
 
 /**
- * Returns the verdict about the shards of a job that `jobs.download` has stored in several folders. It is
- * complete only if every shard exists and is complete, and all shards together have the totals that the
- * service states. Sends no requests, because each folder has a record of its download. The files must still
- * exist with the same size.
+ * Returns one verdict about all shards of a job, which `jobs.download` has stored in several folders. The
+ * verdict is complete only if every shard exists and is complete, and if all shards together have the totals
+ * that the service states. Sends no requests, because each folder contains a record of its download. A file
+ * that is gone or has a different size counts as missing.
  *
  * @param folders The folder of each shard, in any order.
  * @returns The same as `jobs.download`. `missing` also lists shards, such as `shard 3/8`.
  * @throws OptionError if there is no folder.
- * @throws StorageError for a folder without a finished download, of another job, of another number of shards,
- * or with the same shard as another folder.
+ * @throws StorageError if a folder has no finished download, or if its job or its number of shards differs
+ *   from the first folder, or if two folders have the same shard.
  * @example
  * const { summary, exitCode } = await jobs.verdict(['shard-1', 'shard-2', 'shard-3', 'shard-4']);
  */

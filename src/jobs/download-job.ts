@@ -29,12 +29,15 @@ import { type JobFile, type JobFileList, readJobFiles } from './job-file-list.js
 import { DOWNLOAD_OPTIONS, type JobFilesOptions } from './job-files.js';
 import { incompleteJob, type JobVerdict, jobVerdict, sumDelivered } from './job-verdict.js';
 
-/** Options of `jobs.download`: the folder, the number of concurrent downloads, and what to do about wrong totals. */
+/**
+ * Options of `jobs.download`: the folder, the number of concurrent downloads, and what to do if totals are
+ * wrong.
+ */
 export interface DownloadJobOptions
   extends Pick<JobFilesOptions, 'concurrency' | 'totals' | 'shard'> {
   /**
-   * The folder for the files. It is created if it does not exist. It holds the files of one job, and only one
-   * download may write to it at a time.
+   * The folder for the files. It is created if it does not exist. A folder can hold the files of only one
+   * job, and only one download can write to it at a time.
    */
   readonly folder: string;
   /**
@@ -42,18 +45,18 @@ export interface DownloadJobOptions
    * download waits for it. If it throws or the promise rejects, the download ends with that error.
    */
   readonly onFile?: ((file: DownloadedFile) => unknown) | undefined;
-  /** Ends the download, which rejects with the signal's reason. */
+  /** Ends the download, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /** The argument of `onFile`: a file of the job that is in the folder. */
 export interface DownloadedFile extends CheckedFile {
   readonly path: string;
-  /** Whether the file was complete before this download. */
+  /** Whether the file was already complete before this download. */
   readonly known: boolean;
-  /** The number of files that are complete so far. */
+  /** How many files are complete so far, including this file. */
   readonly done: number;
-  /** The number of files in the job. */
+  /** How many files the job has. If a shard is downloaded, how many files the shard has. */
   readonly total: number;
 }
 
@@ -65,19 +68,19 @@ const OPTIONS = {
 } satisfies OptionTable<DownloadJobOptions>;
 
 /**
- * Downloads the gzip files of a delivered job to a folder. Each file is named by the ten minutes that it
- * covers, such as `20240101/0010.json.gz`. The folder is then an archive for `localFiles` and for the local
- * service. Each file is checked as `jobFiles` does before it gets its name.
+ * Downloads the gzip files of a delivered job to a folder. Each file is named after the ten minutes that it
+ * covers, such as `20240101/0010.json.gz`. `localFiles` and the local service can then read the folder as an
+ * archive. Before a file gets its name, it is checked in the same way as in `jobFiles`.
  *
- * If the download was stopped, a second call checks the files in the folder and fetches only the missing
- * files.
+ * If a download was stopped, the next call checks the files in the folder and fetches only the missing files.
  *
  * @returns The verdict: totals, missing segments and suspect minutes.
- * @throws OptionError before anything is sent.
- * @throws JobError for a job that is not delivered, or has expired.
- * @throws IncompleteError if files are missing; the others are in the folder. `missing` lists the segments of
- * the missing files, and `cause` is the last error, for example a `StorageError` for a full disk.
- * @throws StorageError for a folder that holds another job, or that another download writes to.
+ * @throws OptionError before anything is sent, if an option is invalid.
+ * @throws JobError if the job is not delivered, or has expired.
+ * @throws IncompleteError if files are missing. All other files are in the folder. `missing` lists the
+ *   segments of the missing files. `cause` is the last error, for example a `StorageError` because the disk
+ *   is full.
+ * @throws StorageError if the folder holds another job, or if another download is writing to it.
  * @throws The error of `onFile`, which ends the download.
  * @example
  * const verdict = await jobs.download(account(), job, { folder: 'archive', concurrency: 8 });
@@ -124,7 +127,8 @@ async function download(
       files: [...checked].map(([file, found]) => ({ ...file, ...found })),
       missing: missing(),
     }).catch(error => {
-      // If files are missing, for example because the disk is full, the error lists them.
+      // If files are missing, for example because the disk is full, the error about the missing files matters
+      // more than this one.
       if (checked.size === files.length) throw error;
     });
   } finally {
@@ -144,10 +148,11 @@ interface StoreRun {
 }
 
 /**
- * Stores the files of a list that are not in the folder yet. Adds files that are in the folder to `checked`.
+ * Stores the files of the list that are not in the folder yet. Adds every file that is in the folder to
+ * `checked`.
  *
- * @returns The last error about a file, or the error that has ended the download early.
- * @throws The error of `onFile`, and the reason of the caller's signal.
+ * @returns The last error about a file, or the error that ended the download early.
+ * @throws The error of `onFile`, or the reason of the caller's signal.
  */
 async function storeFiles(
   run: StoreRun,
@@ -161,7 +166,7 @@ async function storeFiles(
     try {
       await answerOf(onFile?.(file), signal);
     } catch (error) {
-      // If the download has ended for another reason, it does not wait for the function.
+      // If the download has already ended for another reason, it does not wait for the caller's function.
       if (!signal.aborted) thrown = { error };
       throw error;
     }
@@ -170,7 +175,7 @@ async function storeFiles(
     signal.throwIfAborted();
     const to = path.join(folder, file.path);
     const before = await checkStored(to, signal);
-    // A killed download may have stored the file without syncing its folder.
+    // An earlier download may have been killed after it stored the file but before it synced the folder.
     if (before !== undefined) await run.makeFolder(path.dirname(to));
     const found = before ?? (await fetchTo(file, to, run, signal));
     checked.set(file, found);
@@ -183,7 +188,7 @@ async function storeFiles(
       try {
         await storeFile(file, signal);
       } catch (error) {
-        // The error ends the download, so it does not wait for earlier files.
+        // Aborts all other files, because this error ends the download.
         if (thrown !== undefined || !isFileError(error)) abort.abort(error);
         throw error;
       }
@@ -197,14 +202,13 @@ async function storeFiles(
   } catch (error) {
     ended?.throwIfAborted();
     if (thrown !== undefined) throw thrown.error;
-    // The first file to end may have been stopped because another one failed, so the error is the
-    // signal's reason.
+    // If this file was stopped because another file failed, the error to report is the reason of the signal.
     lastError = signal.aborted ? signal.reason : error;
   }
   return lastError;
 }
 
-/** Returns a function that calls `call` once for each string. */
+/** Returns a function that calls `call` only once for each string. */
 function eachOnce(call: (text: string) => Promise<void>): (text: string) => Promise<void> {
   const called = new Map<string, Promise<void>>();
   return text => {
@@ -214,7 +218,11 @@ function eachOnce(call: (text: string) => Promise<void>): (text: string) => Prom
   };
 }
 
-/** Creates a folder. Resolves once the folder, and the names in it, survive a power failure. @throws StorageError */
+/**
+ * Creates a folder. Resolves once the folder and the names of its files survive a power failure.
+ *
+ * @throws StorageError
+ */
 function makeWithNames(folder: string): Promise<void> {
   return withStorageError('create the folder', folder, async () => {
     await makeSyncedFolder(folder);
@@ -222,10 +230,7 @@ function makeWithNames(folder: string): Promise<void> {
   });
 }
 
-/**
- * Returns the check of a file in the folder, or `undefined` if the file does not exist or is
- * incomplete.
- */
+/** Checks a file in the folder. Returns `undefined` if the file does not exist or is incomplete. */
 async function checkStored(file: string, signal: AbortSignal): Promise<CheckedFile | undefined> {
   return withStorageError('read', file, async () => {
     try {
@@ -246,7 +251,7 @@ function fetchTo(
   const temporary = `${to}.part`;
   const write = async (body: AsyncIterable<Buffer>, part: FileHandle, url: string) => {
     for await (const chunk of body) await part.appendFile(chunk);
-    // Checks the bytes in the file, not the received bytes.
+    // Checks the bytes that were stored, not the bytes that were received.
     const checked = await checkJobFileStream(createReadStream(temporary, { signal }), url);
     await lock.check();
     return checked;

@@ -12,38 +12,41 @@ import type { JobFile, JobFileList } from './job-file-list.js';
 /** The maximum number of tries for one file, including the first. */
 const MAX_ATTEMPTS = 5;
 
-/** After this many consecutive failed files, a download gives up, because the others would fail as well. */
+/**
+ * After this many consecutive files have failed, a download gives up, because the remaining files would
+ * probably fail as well.
+ */
 const MAX_FAILED_IN_A_ROW = 8;
 
-/** Shorter parts of a query, such as a version, are not treated as signatures. */
+/** Parts of a query that are shorter than this, such as a version, are not treated as signatures. */
 const MIN_SIGNED = 6;
 
-/** The statuses of an address that has expired, or whose file does not exist. */
+/** The statuses that the URL of a file may have if it has expired or the file does not exist. */
 const STALE_STATUSES: readonly number[] = [400, 401, 403, 404, 410];
 
-/** The outcome for one file: the result of fetching it, or the error. */
+/** The outcome for one file: either the result of fetching the file, or the error. */
 export type Fetched<T> =
   | { readonly file: JobFile; readonly made: T }
   | { readonly file: JobFile; readonly error: Error };
 
 interface Fetching<T> {
-  /** The signal of the caller. Ends all fetches. */
+  /** The caller's signal. It ends all fetches. */
   readonly signal: AbortSignal;
-  /** The maximum number of concurrent calls of `limit`. */
+  /** How many calls of `limit` may run at the same time. */
   readonly concurrency: number;
-  /** The maximum number of files that may wait for an earlier file, in addition to those that are being fetched. */
+  /** How many files may wait for an earlier file, in addition to the files that are being fetched. */
   readonly ahead: number;
-  /** Fetches a file. The signal also fires if fetching has ended for all files. */
+  /** Fetches a file. The signal that it gets fires when fetching has ended for all files. */
   readonly fetch: (file: JobFile, limit: LimitFunction, signal: AbortSignal) => Promise<T>;
 }
 
 /**
- * Fetches files concurrently and yields the outcome of each, in order. Files that failed in an earlier run
- * come first. Files that fail now are fetched once more after all others. However the generator ends, no
- * fetch is running afterwards.
+ * Fetches `files` concurrently, and yields the outcome of each file in order. Then fetches the files that
+ * failed in an earlier run, and once more those of `files` that have just failed. When the generator has
+ * ended, for any reason, no fetch is running.
  *
- * @throws An error that concerns all files, or, after many consecutive failed files, the error of the last of
- * them.
+ * @throws An error that concerns all files. If many consecutive files have failed, the error of the last of
+ *   them.
  */
 export async function* fetchJobFiles<T>(
   files: readonly JobFile[],
@@ -51,7 +54,7 @@ export async function* fetchJobFiles<T>(
   { signal, concurrency, ahead, fetch }: Fetching<T>,
 ): AsyncGenerator<Fetched<T>, void, undefined> {
   const abort = new LinkedAbort(signal);
-  // Each file adds a listener to the signal, and Node would warn of a leak.
+  // Each file adds a listener to the signal. Without this call, Node would warn of a memory leak.
   setMaxListeners(0, abort.signal);
   const limit = pLimit({ concurrency, rejectOnClear: true });
   const running = new Set<Promise<unknown>>();
@@ -90,13 +93,13 @@ export async function* fetchJobFiles<T>(
   }
 }
 
-/** Requests a file of a job once, and resolves to the result of `read`. */
+/** Requests a file of a job once. Resolves to the result of `read`, which reads the response. */
 type RequestFile = <R>(read: (answer: HttpResponse) => Promise<R>) => Promise<R>;
 
 /**
- * Calls a function that requests a file, with a few retries: after broken connections, damaged files and
- * expired addresses, which are listed again. Sends no credentials, because the address has a signature.
- * Errors do not show the signature.
+ * Calls a function that requests a file. Retries a few times after broken connections and damaged files. If
+ * the URL of the file has expired, reads a new URL before the next try. Sends no credentials, because the URL
+ * has a signature. Errors do not show the signature.
  */
 export function retryJobFile<T>(
   file: JobFile,
@@ -108,8 +111,8 @@ export function retryJobFile<T>(
   const attempts = Math.min(account.retry.attempts, MAX_ATTEMPTS);
   const protectedAttempt = async () => {
     const url = list.addressOf(file);
-    // A signature gives access to the file, so it is removed from errors. The response may echo it, and so may the
-    // contents of the file.
+    // A signature gives access to the file, so it is removed from errors. The response and even the contents
+    // of the file may echo it.
     const parts = [...url.searchParams.values()].filter(({ length }) => length >= MIN_SIGNED);
     const release = protect(...parts);
     try {
@@ -123,8 +126,7 @@ export function retryJobFile<T>(
       const stale = STALE_STATUSES.includes(cause.status);
       if (stale) await list.renew(file, url, signal);
       const { status, body, retryable } = cause;
-      // The message contains no advice about the account's login and addresses, which do not apply
-      // here.
+      // The usual advice for this status is about the account's login and addresses, which do not apply here.
       const message = `GET ${cause.url} answered ${status}${body === '' ? '' : `: ${body}`}`;
       throw new HttpError(message, { ...cause, retryable: stale || retryable });
     } finally {
@@ -134,7 +136,7 @@ export function retryJobFile<T>(
   return retry(account, protectedAttempt, signal, { ...account.retry, attempts });
 }
 
-/** Whether an error is about a single file, so that other files may still succeed. */
+/** Whether an error concerns only one file, so that other files may still succeed. */
 export function isFileError(error: unknown): error is HttpError | DataError | ConnectionError {
   if (error instanceof ConnectionError) return error.failure !== 'refused';
   return error instanceof HttpError || error instanceof DataError;

@@ -39,33 +39,33 @@ import {
   parseJobListing,
 } from './parse-job.js';
 
-/** Large enough for a job over ten years, whose list has half a million addresses. In bytes. */
+/** The maximum size of a listing in bytes. A job over ten years has half a million URLs and fits. */
 const MAX_LISTING_BYTES = 256 * 1024 * 1024;
 
-/** Options of calls in the namespace `jobs`. */
+/** Options of the calls in the namespace `jobs`. */
 export interface JobCallOptions {
-  /** Ends the call, which rejects with the signal's reason. */
+  /** Ends the call, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How much the account's estimate of the service's clock may be off, in milliseconds. */
+/** By how much the account's estimate of the service's clock may be wrong, in milliseconds. */
 const CLOCK_TOLERANCE_MS = 5 * SECOND;
 
-/** Settings of a request that has an effect, so that it is not sent twice. */
+/** The settings of a request that has an effect. It must not be sent twice. */
 const ONCE = { headers: { 'content-type': 'application/json; charset=utf-8' }, once: true };
 
 const CALL_OPTIONS = { signal: signalOption() } satisfies OptionTable<JobCallOptions>;
 
 /**
- * Creates a job, for which the service then estimates the cost. Nothing is charged until the job is accepted.
- * Title, dates, format and all rules are checked before anything is sent, so a typo costs nothing.
+ * Creates a job. The service then estimates its cost. Nothing is charged until the job is accepted. The
+ * title, the dates, the format and all rules are checked before anything is sent, so a typo costs nothing.
  *
- * If the outcome of a try is unknown, the title is looked up before a retry. A job that was requested since
- * this call began is returned instead of being created again. An older job with this title is a `JobError`,
- * because it may have other rules, which the service does not return.
+ * If the outcome of a try is unknown, the title is looked up before the next try. If a job with this title
+ * was requested after this call began, that job is returned. If a job with this title is older, the call
+ * throws a `JobError`: that job may have other rules, which the service does not return.
  *
- * @throws OptionError with all problems of the request, or of its rules.
- * @throws HttpError if the service refuses the job, for example because the title exists.
+ * @throws OptionError with all problems in the request, or in its rules.
+ * @throws HttpError if the service refuses the job, for example because its title is already in use.
  * @throws JobError if the title belongs to another job.
  * @example
  * const job = await jobs.create(account(), {
@@ -105,7 +105,7 @@ export async function createJob(
  * Returns the current state of a job.
  *
  * @throws OptionError For invalid arguments or missing settings of the account.
- * @throws HttpError with status 404 for a job that is unknown or has expired.
+ * @throws HttpError with status 404 if the job is unknown or has expired.
  * @example
  * const { status } = await jobs.get(account(), uuid);
  */
@@ -119,7 +119,7 @@ export function getJob(account: Account, job: JobName, options: JobCallOptions =
 
 /**
  * Accepts the quote of a job. The job then runs and is charged. If the outcome of a try is unknown, the
- * status of the job is read before a retry.
+ * status of the job is read before the next try.
  *
  * @throws OptionError For invalid arguments or missing settings of the account.
  * @throws HttpError if the job is not quoted.
@@ -135,7 +135,7 @@ export function acceptJob(
 }
 
 /**
- * Rejects the quote of a job, which can then never be run.
+ * Rejects the quote of a job. The job can then never run.
  *
  * @throws OptionError For invalid arguments or missing settings of the account.
  * @throws HttpError if the job is not quoted.
@@ -151,12 +151,12 @@ export function rejectJob(
 }
 
 /**
- * Returns the addresses of the files of a delivered job. They expire after a while; call this again for new
- * addresses. `jobFiles` and `jobs.download` do this automatically.
+ * Returns the URLs of the files of a delivered job. The URLs expire after a while. To get new URLs, call this
+ * again, as `jobFiles` and `jobs.download` do automatically.
  *
  * @throws OptionError For invalid arguments or missing settings of the account.
- * @throws HttpError with status 404 for a job that is not delivered.
- * @throws DataError for a response that is not such a listing.
+ * @throws HttpError with status 404 if the job is not delivered.
+ * @throws DataError if the response is not a listing of files.
  * @example
  * const { urlList } = await jobs.results(account(), job);
  */
@@ -176,12 +176,11 @@ export function jobResults(
 }
 
 /**
- * Returns the files of a delivered job, each with its name and address, as the service's CSV table lists
- * them.
+ * Returns the name and the URL of each file of a delivered job, as the service's CSV table lists them.
  *
  * @throws OptionError For invalid arguments or missing settings of the account.
- * @throws HttpError with status 404 for a job that is not delivered.
- * @throws DataError for a response that is not such a table.
+ * @throws HttpError with status 404 if the job is not delivered.
+ * @throws DataError if the response is not a table of files.
  * @example
  * for (const { name, url } of await jobs.resultsCsv(account(), job)) await fetchInto(name, url);
  */
@@ -215,8 +214,8 @@ export function listJobs(account: Account, options: JobCallOptions = {}): Promis
 }
 
 /**
- * Returns the job with this title, or the job that `jobs.run` has created for it; `undefined` if there is
- * none or it has expired.
+ * Returns the job with this title, or the job that `jobs.run` has created for this title. Returns `undefined`
+ * if there is no such job or it has expired.
  *
  * @throws OptionError For invalid arguments or missing settings of the account.
  * @example
@@ -233,7 +232,7 @@ export async function findJob(
   return jobs.find(job => job.title === title) ?? jobs.find(job => plainTitle(job.title) === title);
 }
 
-/** @throws JobError if a job with the title of this request has another window or format. */
+/** @throws JobError if an existing job with the requested title has a different window or format */
 export function checkSameJob(job: Job, requested: CheckedJobRequest): void {
   const { fromDate, toDate, dataFormat = requested.dataFormat } = job;
   const differs =
@@ -247,7 +246,7 @@ export function checkSameJob(job: Job, requested: CheckedJobRequest): void {
 }
 
 /**
- * The error for a title that belongs to a different job.
+ * Creates the error for a title that belongs to a different job.
  *
  * @param rest how the job differs, and what to do
  */
@@ -258,12 +257,12 @@ export function anotherJob(job: Job | JobListItem, rest: string, title = job.tit
   );
 }
 
-/** The address of a job. `rest` is added after its uuid. */
+/** Returns the URL of a job. `rest` is added after its uuid. */
 export function jobUrl(account: Account, job: JobName, rest = '.json'): URL {
   return jobsUrl(account, `jobs/${uuidOf(job)}${rest}`);
 }
 
-/** The address of a job call. */
+/** Returns a URL for calls about jobs. */
 function jobsUrl(account: Account, path: string): URL {
   const base = 'historical/{rulestream}/accounts/{account}/publishers/{publisher}';
   return serviceUrl(account, 'historicalUrl', `${base}/${path}`, { purpose: 'jobs' });
@@ -306,7 +305,7 @@ function decide(
   return sendOnce(account, send, findResult, signal);
 }
 
-/** Looks for the job that was created by a call that started `ageMs` milliseconds ago. */
+/** Looks for the job that this call may have created. The call started `ageMs` milliseconds ago. */
 async function findCreated(
   account: Account,
   requested: CheckedJobRequest,
@@ -326,7 +325,10 @@ async function findCreated(
   );
 }
 
-/** The service may report invalid rules as a job with the status `error`, whatever the HTTP status is. */
+/**
+ * Throws if the response describes invalid rules. The service may report these as a job with the status
+ * `error`, with any HTTP status.
+ */
 function throwIfError(value: unknown, title: string): void {
   if (!isRecord(value) || value.status !== 'error') return;
   throw new JobError(
@@ -337,8 +339,8 @@ function throwIfError(value: unknown, title: string): void {
 
 /**
  * Sends a request that must take effect only once, with the account's retries. If the outcome of a try is
- * unknown, calls `findResult` to look for its result before the next try. Also calls it before it throws a
- * refusal, because the first try may be the reason for the refusal.
+ * unknown, calls `findResult` to look for its result before the next try. If a later try is refused, calls
+ * `findResult` again, because an earlier try may be the reason for the refusal.
  */
 function sendOnce<T>(
   account: Account,
@@ -365,7 +367,7 @@ function sendOnce<T>(
   return retry(account, attempt, signal);
 }
 
-/** Returns whether a failed request may still have taken effect. */
+/** Whether a request that has failed may still have taken effect. */
 function isOutcomeUnknown(error: unknown): boolean {
   if (error instanceof ConnectionError) return error.failure !== 'refused';
   if (error instanceof HttpError) return error.status >= 500;

@@ -11,19 +11,25 @@ import { type DeliveredJob, isDelivered, type Job, type JobListing, type JobName
 import { getJob, jobResults } from './job-calls.js';
 import type { VerdictBasis } from './job-verdict.js';
 
-/** A file of a job. */
+/** A file in the list of a job's files. */
 export interface JobFile {
-  /** The first minute of its segment, as `YYYYMMDDHHMM`; `file 17` if the addresses do not contain it. */
+  /**
+   * The first minute of the file's segment, as `YYYYMMDDHHMM`. If the URLs of the job do not contain
+   * segments, a name such as `file 17`.
+   */
   readonly name: string;
-  /** The path relative to a folder, such as `20240101/0010.json.gz`. The service cannot choose it. */
+  /**
+   * The path relative to a folder, such as `20240101/0010.json.gz`. It is built from digits only, so that the
+   * service cannot choose where a file is written.
+   */
   readonly path: string;
 }
 
-/** The files of a delivered job in time order, with addresses that can be renewed. */
+/** The files of a delivered job in the order of time. Their URLs can be renewed. */
 export class JobFileList {
   readonly account: Account;
   readonly basis: VerdictBasis & { readonly job: DeliveredJob };
-  /** The files of the shard. */
+  /** The files of the job, or of the shard if one is given. */
   readonly files: readonly JobFile[];
   readonly shard: Shard | undefined;
   #urls: ReadonlyMap<string, URL>;
@@ -45,12 +51,12 @@ export class JobFileList {
     this.shard = shard;
   }
 
-  /** The shard with its number of files, if it is not the whole job. */
+  /** The shard, and how many files it has. `undefined` if the list has the whole job. */
   get part(): { readonly shard: Shard; readonly files: number } | undefined {
     return this.shard && { shard: this.shard, files: this.files.length };
   }
 
-  /** The current address of a file. */
+  /** Returns the current URL of a file. */
   addressOf({ name }: JobFile): URL {
     const url = this.#urls.get(name);
     if (url === undefined)
@@ -60,7 +66,10 @@ export class JobFileList {
     return url;
   }
 
-  /** Reads the listing again if the file still has this address. Concurrent callers share one request. */
+  /**
+   * Reads the listing again, unless the file already has a URL other than this one. Callers at the same time
+   * share one request.
+   */
   async renew({ name }: JobFile, url: URL, signal: AbortSignal): Promise<void> {
     if (this.#urls.get(name) !== url) return;
     this.#renewing ??= this.#read(signal).finally(() => {
@@ -77,7 +86,8 @@ export class JobFileList {
 }
 
 /**
- * Reads the files of a job. If the listing has fewer addresses than it states, it is read again a few times.
+ * Reads the list of a job's files. If the listing has fewer URLs than it states, it is read again a few
+ * times.
  *
  * @throws JobError if the job is not delivered, or no longer exists.
  */
@@ -118,7 +128,9 @@ function readListing(account: Account, job: Job, signal: AbortSignal): Promise<J
   return orJobError(jobResults(account, job, { signal }), job);
 }
 
-/** Turns a 404 into a JobError, because the service removes jobs and their results after 15 days. */
+/**
+ * Turns an error with status 404 into a JobError. The service removes jobs and their results after 15 days.
+ */
 async function orJobError<T>(call: Promise<T>, job?: Job): Promise<T> {
   try {
     return await call;
@@ -134,9 +146,9 @@ async function orJobError<T>(call: Promise<T>, job?: Job): Promise<T> {
 }
 
 /**
- * The addresses by name, in time order. If the addresses have no segments, files are numbered in the order of
- * their paths, because another listing may have another order. `before` is an earlier listing, whose names
- * are kept.
+ * Returns the URLs by the names of the files, in the order of time. If the URLs contain no segments, the
+ * files are numbered in the order of their paths, because the next listing may have a different order.
+ * `before` is an earlier listing. Files that it contains keep their names.
  */
 function urlsOf(
   urlList: readonly string[],
@@ -164,17 +176,22 @@ function urlsOf(
   return new Map(named.filter((entry): entry is [string, URL] => entry[0] !== undefined));
 }
 
-/** Matches parameters of a signature, which may differ between two addresses of the same file. */
+/**
+ * Matches the query parameters that belong to a signature. They may differ between two URLs of the same file.
+ */
 const SIGNATURE =
   /^(?:x-(?:amz|goog)-.*|(?:aws|google)?accesskeyid|googleaccessid|expires|signature|policy|key-pair-id)$/i;
 
-/** The part of a file's address that is the same in every listing, in any order and from any host. */
+/**
+ * Returns the part of a file's URL that is the same in every listing, even if the host or the order of the
+ * listing changes.
+ */
 function keyOf({ pathname, searchParams }: URL): string {
   const own = [...searchParams].filter(([name]) => !SIGNATURE.test(name));
   return own.length === 0 ? pathname : `${pathname}?${new URLSearchParams(own)}`;
 }
 
-/** Matches the names of files in the service, such as `.../2024/01/31/23/50_activities.json.gz`. */
+/** Matches the paths of job files on the service, such as `.../2024/01/31/23/50_activities.json.gz`. */
 const SEGMENT_PATH = /(\d{4})\/(\d{2})\/(\d{2})\/(\d{2})\/([0-5]0)_activities\.json\.gz$/;
 
 function segmentOf(url: URL): string | undefined {
@@ -182,7 +199,10 @@ function segmentOf(url: URL): string | undefined {
   return segment !== undefined && parseTimestamp(segment) !== undefined ? segment : undefined;
 }
 
-/** Returns the path for a name. Only digits of the name are used, so that the service cannot choose a path. */
+/**
+ * Returns the path for a name. Only the digits of the name are used, so that the service cannot choose a
+ * path.
+ */
 function pathOf(name: string): string {
   const [, day, minute] = /^(\d{8})(\d{4})$/.exec(name) ?? [];
   if (day !== undefined) return `${day}/${minute}.json.gz`;
@@ -190,8 +210,8 @@ function pathOf(name: string): string {
 }
 
 /**
- * Reads the minutes of a job that may be incomplete, as `YYYYMMDDHHMM`. The service does not document the
- * format of the list, so any JSON that contains dates is accepted, and so are lines of dates.
+ * Reads which minutes of a job may be incomplete, as `YYYYMMDDHHMM`. The service does not document the format
+ * of this list, so this accepts any JSON that contains dates, and also lines of dates.
  */
 export async function readSuspectMinutes(
   account: Account,

@@ -23,16 +23,16 @@ import {
   type StoredJobFile,
 } from './stored-job-file.js';
 
-/** Options of `jobFiles`: how to download, what to do about wrong totals, and a callback for the outcome. */
+/** Options of `jobFiles`: how to download, what to do if totals are wrong, and a callback for the outcome. */
 export interface JobFilesOptions {
   /**
-   * The number of concurrent downloads, 1 to 64.
+   * The number of concurrent downloads, from 1 to 64.
    * @default 6
    */
   readonly concurrency?: number | undefined;
   /**
-   * What to do if all files are complete, but their totals (files, bytes or posts) differ from those that the
-   * service states: `require` fails; `report` only adds a line to the verdict.
+   * What to do if all files are complete, but their totals (files, bytes or posts) differ from the totals
+   * that the service states: `require` fails, `report` only adds a line to the verdict.
    * @default 'require'
    */
   readonly totals?: 'require' | 'report' | undefined;
@@ -42,19 +42,28 @@ export interface JobFilesOptions {
    */
   readonly onVerdict?: ((verdict: JobVerdict) => unknown) | undefined;
   /**
-   * The part of the files that this process downloads. Files are assigned to shards in turn.
-   * @default the account's `shard`, or all
+   * The part of the files that this process downloads. Files are assigned to the shards in turn.
+   * @default the account's `shard`, or all files
    */
   readonly shard?: Shard | undefined;
-  /** The cursor of a batch or an error, to resume from there. A sink with a checkpoint sets it. */
+  /**
+   * The cursor of a batch or an error. The flow continues after it. A sink with a checkpoint sets this
+   * option.
+   */
   readonly resume?: Cursor | undefined;
 }
 
-/** The maximum size of compressed files that wait in memory. Further files are written to temporary files. */
+/**
+ * The maximum total size of the compressed files that wait in memory, in bytes. Further files are written to
+ * temporary files.
+ */
 const MAX_WAITING_BYTES = 20 * 1024 * 1024;
-/** The maximum inflated size of these files. Further files are inflated again when they are due. */
+/**
+ * The maximum total size to which these files are inflated in memory. Further files stay compressed, and are
+ * inflated again when it is their turn.
+ */
 const MAX_INFLATED_BYTES = 12 * 1024 * 1024;
-/** The maximum number of files that wait for an earlier file, in addition to those being downloaded. */
+/** How many files may wait for an earlier file, in addition to the files that are being downloaded. */
 const WAITING_FILES = 2;
 /** The options that `jobFiles` and `jobs.download` share. */
 export const DOWNLOAD_OPTIONS = {
@@ -70,16 +79,17 @@ const OPTIONS = {
 } satisfies OptionTable<JobFilesOptions>;
 
 /**
- * Delivers the gzip files of a delivered job in time order, with a cursor after each. Files are downloaded
- * concurrently. Each is checked before it is delivered: it must be complete gzip, and have the number of
- * posts that its `info` line states. A damaged, truncated or missing file is fetched again a few times, and
- * once more after all others.
+ * Delivers the gzip files of a delivered job in the order of time, with a cursor after each file. Files are
+ * downloaded concurrently. Each file is checked before it is delivered: it must be complete gzip, and must
+ * have the number of posts that its `info` line states. A damaged, truncated or missing file is fetched again
+ * a few times, and once more after all other files.
  *
- * The flow ends when all files were delivered, if they have the totals that the service states. A run that
- * resumes continues after the last delivered file, and fetches files that were missing before.
+ * The flow ends when all files have been delivered, if they have the totals that the service states. A
+ * resumed run continues after the last delivered file, and also fetches the files that the earlier run could
+ * not fetch.
  *
  * @throws OptionError immediately, for invalid options.
- * @throws JobError from the flow, for a job that is not delivered, or has expired.
+ * @throws JobError from the flow, if the job is not delivered or has expired.
  * @throws IncompleteError from the flow, if files are missing or totals differ. `missing` lists the segments,
  * and `cursor` is the cursor to resume from.
  * @example
@@ -116,7 +126,7 @@ export function jobFiles(
 
 type Options = Checked<JobFilesOptions, typeof OPTIONS>;
 
-/** A run of the source. */
+/** Runs the source once. */
 async function* download(
   account: Account,
   job: JobName,
@@ -127,11 +137,11 @@ async function* download(
   const { signal, progress, resume = options.resume } = run;
   const list = await readJobFiles(account.withProgress(progress), job, options.shard, signal);
   const cursors = downloadCursors(list);
-  /** Stored files that were not delivered yet. */
+  /** The files that were received and checked but have not been delivered yet. */
   const stored = new Set<StoredJobFile>();
   let state = cursors.stateAt(resume);
   let lastError: unknown;
-  /** Reports the verdict, and returns the error to throw unless the download is complete. */
+  /** Reports the verdict. Returns the error to throw, or `undefined` if the download is complete. */
   const end = async (cause: unknown) => {
     const missing = [...state.missing, ...list.files.slice(state.next).map(({ name }) => name)];
     const verdict = jobVerdict(list.basis, { ...state, missing }, list.part);
@@ -174,9 +184,9 @@ async function* download(
 }
 
 /**
- * Fetches the files after the state, and the files that were missing before.
+ * Fetches the files that come after the given state, and the files that were missing in an earlier run.
  *
- * @param stored Fetched files are added to it.
+ * @param stored Receives each file that was fetched.
  */
 function fetchFiles(
   list: JobFileList,
@@ -190,7 +200,7 @@ function fetchFiles(
   const failed = list.files.filter(file => missing.includes(file.name));
   const count = files.length + failed.length;
   const { totalBytes = 0, listed } = list.basis;
-  // Starts the threads while the first files are being downloaded.
+  // Announces the files now, so that the threads start while the first files are being downloaded.
   decoder?.expect({ count, bytes: (totalBytes * count) / Math.max(1, listed) });
   const onBytes = (bytes: number) => {
     if (progress !== undefined) progress.receivedBytes += bytes;
@@ -205,7 +215,7 @@ function fetchFiles(
     lastTurn = turn.ended;
     const decode = decoder && decodeOnce(decoder, turn, signal);
     const made = await retryJobFile(file, list, signal, async request => {
-      // The next file is downloaded while this file is checked.
+      // The limit applies only to receiving, so the next file is downloaded while this file is checked.
       const receive = () => request(response => receiveJobFile(response, memory, onBytes));
       const check = await limit(receive);
       return check(decode);
@@ -232,8 +242,9 @@ function report(
 }
 
 /**
- * Decodes a file in its turn. If the file is fetched again, it is checked on the main thread
- * instead: the threads may already hold later files, and the two would wait for each other.
+ * Returns a function that decodes a file when it is the file's turn. If the file is fetched a second time,
+ * the function does not decode it, and it is checked on the main thread. The threads may already hold later
+ * files by then, and the two would wait for each other.
  */
 function decodeOnce(decoder: Decoder, turn: Turn, signal: AbortSignal): DecodeOnce {
   let isDecoded = false;
@@ -250,7 +261,7 @@ function decodeOnce(decoder: Decoder, turn: Turn, signal: AbortSignal): DecodeOn
   };
 }
 
-/** The state after a file, which no longer counts as missing. */
+/** Returns the state after a file. The file no longer counts as missing. */
 function withFile(
   state: DownloadState,
   { name }: JobFile,
@@ -269,7 +280,7 @@ function withFile(
   };
 }
 
-/** The turn of a file to be decoded. */
+/** The turn in which a file is decoded. */
 interface Turn {
   /** Settles when all earlier turns have ended. */
   readonly begin: Promise<void>;
@@ -286,7 +297,10 @@ function turnAfter(begin: Promise<void>): Turn {
   return { begin, ended: begin.then(() => own), end };
 }
 
-/** The progress of a download: files before `next` were delivered, except for missing ones. */
+/**
+ * How far a download has come. All files before the index `next` were delivered, except for those in
+ * `missing`.
+ */
 export interface DownloadState extends Delivered {
   readonly next: number;
 }
@@ -300,10 +314,10 @@ const START: DownloadState = {
   missing: [],
 };
 
-/** Converts between download states and cursors, for one list of files. */
+/** Converts between download states and cursors for one list of files. */
 export function downloadCursors({ basis: { job }, files, shard }: JobFileList) {
   let digest = shard === undefined ? '' : shardName(shard);
-  /** For each number of files, a digest of the names of that many first files. */
+  /** The digest at each index covers the names of that many files from the start of the list. */
   const digests = [digest, ...files.map(file => (digest = nextDigest(digest, file)))];
   const refused = (problem: string) =>
     new OptionError('resume', `jobFiles: ${problem}. Remove the checkpoint to start again`);
@@ -316,7 +330,7 @@ export function downloadCursors({ basis: { job }, files, shard }: JobFileList) {
       ...state,
     }),
 
-    /** @throws OptionError if the cursor belongs to another job, or the list of files has changed. */
+    /** @throws OptionError if the cursor belongs to another job, or the list of files has changed */
     stateAt(resume: Cursor | undefined): DownloadState {
       if (resume === undefined) return START;
       const { source, job: uuid, seen, ...state } = resume;

@@ -25,28 +25,28 @@ import { warnOfRules } from '../rules/language/warn-of-rules.js';
 /** A rule of a job, with an optional tag for the posts that it matches. */
 export interface JobRule {
   readonly value: string;
-  /** The tag that appears in the `matching_rules` of each matching post, up to 255 characters. */
+  /** The tag, up to 255 characters. It appears in the `matching_rules` of each matching post. */
   readonly tag?: string | null | undefined;
 }
 
-/** The posts that a job delivers: all posts of a time window that match any of its rules. */
+/** Which posts a job delivers: all posts in a time window that match any of its rules. */
 export interface JobRequest {
   /** The title, which is unique in the account and identifies the job. */
   readonly title: string;
   /**
-   * The first minute, inclusive: `YYYYMMDDHHMM` (UTC), an ISO 8601 date or time, or a `Date`, floored to its
-   * minute.
+   * The first minute, inclusive: `YYYYMMDDHHMM` (UTC), an ISO 8601 date or time, or a `Date`. Rounded down to
+   * the minute.
    */
   readonly fromDate: Timestamp;
-  /** The last minute, exclusive. A whole day ends at 0000 of the next day. */
+  /** The end of the window, exclusive. A whole day ends at 0000 of the next day. */
   readonly toDate: Timestamp;
   /** The JSON format of the delivered posts. */
   readonly dataFormat: Format;
-  /** The rules, 1 to 1000, with different values. */
+  /** The rules, from 1 to 1000. No two rules may have the same value. */
   readonly rules: readonly JobRule[];
 }
 
-/** A request that has passed all checks. Only the publisher is added before it is sent. */
+/** A request that has passed all checks. Before it is sent, only the publisher is added. */
 export interface CheckedJobRequest extends Pick<JobRequest, 'title' | 'dataFormat'> {
   readonly fromDate: string;
   readonly toDate: string;
@@ -57,7 +57,7 @@ const MAX_RULES = 1000;
 
 type JobDates = Pick<JobRequest, 'fromDate' | 'toDate'>;
 
-/** The options for the dates of a job. */
+/** The table of the options for the dates of a job. */
 const JOB_DATES = {
   fromDate: required(date('the first minute, inclusive')),
   toDate: required(date('the last minute, exclusive')),
@@ -82,7 +82,8 @@ export const JOB_REQUEST = {
 /**
  * Checks a request before anything is sent.
  *
- * @throws OptionError with all problems of the members, or if there are none, of the window and the rules.
+ * @throws OptionError with all problems in the members. If there are none, with the problems in the window
+ *   and the rules.
  */
 export function checkJobRequest(call: string, request: JobRequest): CheckedJobRequest {
   const checked = checkOptions(call, JOB_REQUEST, request);
@@ -139,8 +140,9 @@ function problemsOf(rule: JobRule): string[] {
 const DIGEST = / \(rules [0-9a-f]{8}\)$/;
 
 /**
- * The title that `jobs.run` sends: the requested title and a digest of the rules, in any order. The service
- * returns the title, dates and format of an existing job, but not its rules.
+ * Returns the title that `jobs.run` sends: the requested title and a digest of the rules. The digest is
+ * needed because the service returns the title, dates and format of an existing job, but not its rules. It
+ * does not depend on the order of the rules.
  */
 export function titleWithRules({ title, rules }: CheckedJobRequest): string {
   const sorted = rules
@@ -151,16 +153,17 @@ export function titleWithRules({ title, rules }: CheckedJobRequest): string {
   return `${plainTitle(title)} (rules ${digest})`;
 }
 
-/** A title without the digest. */
+/** Returns a title without the digest of the rules. */
 export function plainTitle(title: string): string {
   return title.replace(DIGEST, '');
 }
 
 /**
  * Returns the number of historical days that the service counts for a job with this window: every UTC day
- * that has at least one of its minutes. `fromDate` is inclusive and `toDate` exclusive. Seconds are ignored.
+ * that contains at least one minute of the window. `fromDate` is inclusive and `toDate` exclusive. Seconds
+ * are ignored.
  *
- * @throws OptionError for an invalid date, or if `toDate` is not after `fromDate`.
+ * @throws OptionError if a date is invalid, or if `toDate` is not after `fromDate`.
  * @example
  * jobs.countDays('201201010000', '201201020000') // 1
  * jobs.countDays('201201010001', '201201020001') // 2
@@ -173,7 +176,8 @@ export function countJobDays(fromDate: Timestamp, toDate: Timestamp): number {
 }
 
 /**
- * The dates of a job, as they are sent and in epoch milliseconds. Each was already found to be a valid date.
+ * Returns the dates of a job, both in the service's notation and in epoch milliseconds. Both dates must
+ * already be known to be valid.
  *
  * @throws OptionError if `toDate` is not after `fromDate`.
  */

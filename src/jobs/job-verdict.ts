@@ -3,53 +3,59 @@ import { type Shard, shardName } from '../base/shard.js';
 import type { CheckedFile } from './check-job-file.js';
 import type { DeliveredJob, JobResults } from './job.js';
 
-/** A total as the service states it, and as delivered. */
+/** A total that the service states, and the same total as it was delivered. */
 export interface ExpectedAndDelivered {
-  /** The total that the service states; absent if it states none. */
+  /** The total that the service states. Absent if the service states none. */
   readonly expected: number | undefined;
   readonly delivered: number;
 }
 
-/** The outcome of downloading a job. */
+/** The outcome of a download: what was delivered, and what is missing. */
 export interface JobVerdict {
   readonly uuid: string;
   readonly title: string;
-  /** The shard that was downloaded; absent if all files were downloaded. */
+  /** The shard that was downloaded. Absent if the whole job was downloaded. */
   readonly shard?: Shard | undefined;
-  /** The number of files. `expected` is the `urlCount` of the list of files, or the number of files of the shard. */
+  /**
+   * The number of files. `expected` is the `urlCount` of the service's listing or, for a shard, the number of
+   * its files.
+   */
   readonly files: ExpectedAndDelivered;
-  /** The compressed size. `expected` is the `totalFileSizeBytes` of the list of files; unknown for a shard. */
+  /**
+   * The compressed size in bytes. `expected` is the `totalFileSizeBytes` of the service's listing. Unknown
+   * for a shard.
+   */
   readonly bytes: ExpectedAndDelivered;
-  /** The number of posts. `expected` is the `activityCount` of the job; unknown for a shard. */
+  /** The number of posts. `expected` is the `activityCount` of the job. Unknown for a shard. */
   readonly posts: ExpectedAndDelivered;
   /**
-   * Minutes that the service reports as possibly incomplete, as `YYYYMMDDHHMM`. Downloading again does not
-   * change them.
+   * The minutes that the service reports as possibly incomplete, as `YYYYMMDDHHMM`. Downloading again does
+   * not change them.
    */
   readonly suspectMinutes: readonly string[];
-  /** Missing segments, as `YYYYMMDDHHMM`, and totals that differ. */
+  /** The missing segments, as `YYYYMMDDHHMM`, and the totals that differ. */
   readonly missing: readonly string[];
   /** One sentence about the outcome, for people. */
   readonly summary: string;
   /**
-   * The exit code for a script: 0 for complete, 1 if something is missing, 2 for complete except for suspect
-   * minutes.
+   * The exit code for a script: 0 if the download is complete, 1 if something is missing, 2 if it is complete
+   * but some minutes are suspect.
    */
   readonly exitCode: 0 | 1 | 2;
 }
 
-/** The totals delivered so far, including earlier runs that this run has resumed. */
+/** The totals that were delivered so far. They include the earlier runs that this run has resumed. */
 export interface Delivered {
   readonly files: number;
   readonly bytes: number;
   readonly posts: number;
-  /** Minutes that the `info` lines of the files report as possibly incomplete. */
+  /** The minutes that the `info` lines of the files report as possibly incomplete. */
   readonly suspectMinutes: readonly string[];
-  /** Names of files that could not be fetched. */
+  /** The names of the files that could not be fetched. */
   readonly missing: readonly string[];
 }
 
-/** The totals of the files that exist. */
+/** Returns the totals of the files that were found. */
 export function sumDelivered(found: readonly CheckedFile[], missing: readonly string[]): Delivered {
   const sum = (of: (file: CheckedFile) => number) => found.reduce((all, file) => all + of(file), 0);
   return {
@@ -61,14 +67,14 @@ export function sumDelivered(found: readonly CheckedFile[], missing: readonly st
   };
 }
 
-/** The statements of the service about a job, from which the expected totals follow. */
+/** What the service states about a job. The expected totals follow from it. */
 export interface VerdictBasis {
   readonly job: Pick<DeliveredJob, 'uuid' | 'title'> & {
     readonly results: Pick<JobResults, 'activityCount'>;
   };
   readonly urlCount: number;
   readonly totalBytes: number | undefined;
-  /** The number of files in the listing. */
+  /** How many files the listing contains. */
   readonly listed: number;
   readonly suspectMinutes: readonly string[];
 }
@@ -96,7 +102,7 @@ export function jobVerdict(
   const { listed } = basis;
   const short = [
     listed === urlCount ? '' : `${listed} of ${urlCount} files are listed (urlCount)`,
-    // If files are missing, the totals always differ, so this is not reported.
+    // If files are missing, the totals differ anyway, so the differences are not reported.
     missing.length > 0 ? '' : differs('bytes', bytes, 'totalFileSizeBytes'),
     missing.length > 0 ? '' : differs('posts', posts, 'activityCount'),
   ].filter(text => text !== '');
@@ -122,10 +128,10 @@ export function jobVerdict(
 }
 
 /**
- * The error for an incomplete download; `undefined` if it is complete.
+ * Returns the error for an incomplete download. Returns `undefined` if the download is complete.
  *
- * @param lacksFiles Whether files are missing. With `report`, totals that differ are not an error unless
- * files are missing.
+ * @param lacksFiles Whether files are missing. If `totals` is `report`, wrong totals are an error only if
+ *   files are missing.
  */
 export function incompleteJob(
   { missing, summary }: JobVerdict,

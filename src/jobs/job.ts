@@ -1,7 +1,7 @@
 import { OptionError } from '../base/errors.js';
 import type { Format } from '../post/activity.js';
 
-/** The status of a job, in the order in which jobs pass through them. */
+/** The status of a job. Jobs go through these in order. */
 export type JobStatus =
   | 'opened'
   | 'estimating'
@@ -17,30 +17,32 @@ export type JobStatus =
 export interface JobQuote {
   /** The cost in US dollars. Absent if the account's subscription includes it. */
   readonly costDollars?: number | undefined;
-  /** The number of posts as an order of magnitude, at least 100: 100 means 0 to 1,000 posts. */
+  /**
+   * The number of posts, as an order of magnitude of at least 100. For example, 100 means 0 to 1,000 posts.
+   */
   readonly estimatedActivityCount: number;
   readonly estimatedDurationHours: number;
   /** The compressed size of all files in megabytes. */
   readonly estimatedFileSizeMb: number;
-  /** The end of the time in which the job can be accepted or rejected, as ISO 8601. */
+  /** Until when the job can be accepted or rejected, as ISO 8601. */
   readonly expiresAt: string;
 }
 
-/** The totals of a delivered job, and how long its files can be downloaded. */
+/** The totals of a delivered job, and until when its files can be downloaded. */
 export interface JobResults {
-  /** The time at which the job was completed, as ISO 8601. */
+  /** When the job was completed, as ISO 8601. */
   readonly completedAt?: string | undefined;
   readonly activityCount?: number | undefined;
   readonly fileCount?: number | undefined;
   readonly fileSizeMb?: number | undefined;
   readonly dataURL?: string | undefined;
-  /** The end of the time in which the files can be downloaded, as ISO 8601. */
+  /** Until when the files can be downloaded, as ISO 8601. */
   readonly expiresAt?: string | undefined;
 }
 
-/** A historical job. Dates are in the notation of the service. */
+/** A historical job. Its dates are in the service's notation. */
 export interface Job {
-  /** The uuid, which identifies the job in its address. */
+  /** The uuid, which identifies the job in its URL. */
   readonly uuid: string;
   /** The title, unique in the account. */
   readonly title: string;
@@ -53,9 +55,9 @@ export interface Job {
   /** The end of the window, exclusive: `YYYYMMDDHHMM`, UTC. */
   readonly toDate: string;
   readonly requestedBy?: string | undefined;
-  /** The time at which the job was requested, as ISO 8601. */
+  /** When the job was requested, as ISO 8601. */
   readonly requestedAt?: string | undefined;
-  /** The status. A status that is not in `JobStatus` is returned unchanged. */
+  /** The status. If the service returns a status that is not in `JobStatus`, it is kept unchanged. */
   readonly status: JobStatus | (string & {});
   /** A message for people. Its wording may change. */
   readonly statusMessage: string;
@@ -63,9 +65,9 @@ export interface Job {
   /** Present once the job has been estimated. */
   readonly quote?: JobQuote | undefined;
   readonly acceptedBy?: string | undefined;
-  /** The time at which the job was accepted or rejected. `status` tells which. */
+  /** When the job was accepted or rejected. `status` tells which of the two happened. */
   readonly acceptedAt?: string | undefined;
-  /** The progress in percent, 0 to 100. */
+  /** The progress in percent, from 0 to 100. */
   readonly percentComplete?: number | undefined;
   /** Present once the job is delivered. */
   readonly results?: JobResults | undefined;
@@ -77,7 +79,10 @@ export interface DeliveredJob extends Job {
   readonly results: JobResults;
 }
 
-/** Whether a job is known to be delivered, with its results. False for a mere name of a job. */
+/**
+ * Whether a job is known to be delivered, and its results are known. False if only the name of a job is
+ * given.
+ */
 export function isDelivered(job: JobName | Job): job is DeliveredJob {
   if (typeof job === 'string' || !('status' in job)) return false;
   return job.status === 'delivered' && job.results !== undefined;
@@ -87,16 +92,16 @@ export function isDelivered(job: JobName | Job): job is DeliveredJob {
 export interface CreatedRule {
   readonly value: string;
   readonly tag: string | null;
-  /** The id of 64 bits, as digits. Absent if the rule was not created. */
+  /** The 64-bit id of the rule, as digits. Absent if the rule was not created. */
   readonly id?: string | undefined;
   readonly created: boolean;
-  /** The reason why the rule was not created. */
+  /** Why the rule was not created. */
   readonly message?: string | undefined;
 }
 
-/** A new job, with the result for each of its rules. */
+/** A new job, and the result for each of its rules. */
 export interface CreatedJob extends Job {
-  /** Absent if the job was created by a try whose response was lost. */
+  /** Absent if the response to the request that created the job was lost. */
   readonly rules?: readonly CreatedRule[] | undefined;
 }
 
@@ -107,27 +112,27 @@ export interface JobListItem
   readonly expiresAt?: string | undefined;
 }
 
-/** All jobs of the account that have not expired, and totals of the delivered jobs. */
+/** All jobs of the account that have not expired, and the totals of the delivered jobs. */
 export interface JobList {
   readonly jobs: readonly JobListItem[];
   /** The totals of all delivered jobs. */
   readonly delivered: {
     readonly jobCount: number;
-    /** The number of historical days, see `jobs.countDays`. */
+    /** The number of historical days; see `jobs.countDays`. */
     readonly jobDaysRun: number;
     readonly activityCount: number;
   };
 }
 
-/** The addresses of the files of a delivered job. */
+/** The URLs of the files of a delivered job. */
 export interface JobListing {
   readonly urlCount: number;
-  /** Signed addresses. Keep them out of logs, because an address gives access to its file. */
+  /** Signed URLs. Keep them out of logs, because each URL gives access to its file. */
   readonly urlList: readonly string[];
   readonly totalFileSizeBytes?: number | undefined;
   /** Present if minutes of the job may be incomplete. */
   readonly suspectMinutesURL?: string | undefined;
-  /** The time at which the addresses expire, as ISO 8601. */
+  /** When the URLs expire, as ISO 8601. */
   readonly expiresAt?: string | undefined;
 }
 
@@ -137,7 +142,7 @@ export interface JobCsvFile {
   readonly url: string;
 }
 
-/** A job, or its uuid, or its `jobURL`. */
+/** A job, the uuid of a job, or the `jobURL` of a job. */
 export type JobName = string | { readonly uuid: string };
 
 /**
@@ -153,7 +158,7 @@ export function uuidOf(job: JobName): string {
   return uuid;
 }
 
-/** The uuid in the address of a job. */
+/** Returns the uuid that the URL of a job contains. */
 export function uuidIn(jobURL: string): string | undefined {
   return /\/jobs\/([A-Za-z0-9_-]+)(?:\.json|\/|$)/.exec(jobURL)?.[1];
 }

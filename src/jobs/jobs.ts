@@ -1,4 +1,4 @@
-/** The functions for historical jobs, as the namespace `jobs` of the package. */
+/** The functions for historical jobs. The package exports them as the namespace `jobs`. */
 
 export { foldersVerdict as verdict } from './download-folder.js';
 export {

@@ -14,14 +14,17 @@ import {
   uuidIn,
 } from './job.js';
 
-/** Parses a new job with the results for its rules, which are only in the response to its creation. */
+/**
+ * Parses a job that was just created, including the results for its rules. Only the response to its creation
+ * contains these.
+ */
 export function parseCreatedJob(value: unknown, origin: string): CreatedJob {
   const rules = new JsonMembers(value, 'a job', origin).object('rules');
   const job = parseJob(value, origin);
   return rules === undefined ? job : { ...job, rules: rules.objects('detail').map(parseRule) };
 }
 
-/** @param uuid the requested job, for a response without a `jobURL` */
+/** @param uuid the uuid of the requested job; needed because a response may have no `jobURL` */
 export function parseJob(value: unknown, origin: string, uuid?: string): Job {
   const job = new JsonMembers(value, 'a job', origin);
   const quote = job.object('quote');
@@ -69,7 +72,7 @@ export function parseJobList(value: unknown, origin: string): JobList {
   };
 }
 
-/** @param insecureOrigins the origins whose files may have http addresses although they are not loopback */
+/** @param insecureOrigins the origins, other than loopback addresses, whose files may have http URLs */
 export function parseJobListing(
   value: unknown,
   origin: string,
@@ -89,11 +92,12 @@ export function parseJobListing(
 }
 
 /**
- * Parses the CSV listing of a job. Each line has the name of a file, a tab and its address. A job without
- * files has an empty listing.
+ * Parses the CSV listing of a job. Each line has the name of a file, a tab and the URL of the file. If a job
+ * has no files, its listing is empty.
  *
- * @param insecureOrigins the origins whose files may have http addresses although they are not loopback
- * @throws DataError that is retryable, for anything else, such as the error page of a proxy, or JSON.
+ * @param insecureOrigins the origins, other than loopback addresses, whose files may have http URLs
+ * @throws DataError, which is retryable, if the text is anything else, such as JSON or the error page of a
+ *   proxy.
  */
 export function parseJobCsv(
   text: string,
@@ -115,7 +119,7 @@ export function parseJobCsv(
   });
 }
 
-/** Parses the members that jobs and list items share. */
+/** Parses the members that a job and an item in the list of jobs have in common. */
 function parseCommon(job: JsonMembers, uuid?: string) {
   const jobURL = job.text('jobURL') ?? '';
   const status = job.needText('status');
@@ -144,7 +148,7 @@ function parseRule(detail: JsonMembers): CreatedRule {
   };
 }
 
-/** Parses the name of a format. `activity-streams` is an older spelling. */
+/** Parses the name of a format. `activity-streams` is an older spelling of `activity_streams`. */
 function formatOf(text: string | undefined): Format | undefined {
   if (text === 'original') return text;
   return text === 'activity_streams' || text === 'activity-streams'
@@ -153,8 +157,8 @@ function formatOf(text: string | undefined): Format | undefined {
 }
 
 /**
- * Checks the address of a job's file. It must be https, on this machine, or in an allowed origin. The
- * signature in its query gives access to the file, so errors do not show the query.
+ * Checks the URL of a job's file. It must be https, a loopback address, or in one of the allowed origins. The
+ * signature in the query of the URL gives access to the file, so errors do not show the query.
  *
  * @throws DataError
  */
@@ -173,7 +177,7 @@ function checkFileUrl(
 }
 
 /**
- * Returns the start of an unexpected text. It ends before the query of an address, which may be a
+ * Returns the start of an unexpected text, up to the first question mark. The query after it may be a
  * signature.
  */
 function excerptWithoutQuery(text: string): string {

@@ -29,25 +29,27 @@ import {
   titleWithRules,
 } from './job-request.js';
 
-/** Options of `jobs.run`: the job, who decides about its quote, and how its progress is reported. */
+/**
+ * Options of `jobs.run`: the job, a function that decides about its quote, and how its progress is reported.
+ */
 export interface RunJobOptions extends JobRequest {
   /**
-   * Decides about the quote. Called once. `true` accepts the job, which is then charged and cannot be
-   * stopped. `false` rejects it permanently.
+   * Decides about the quote. Called once. If it returns `true`, the job is accepted: it is then charged and
+   * cannot be stopped. If it returns `false`, the job is rejected permanently.
    */
   readonly decide: (quote: JobQuote, job: Job) => boolean | Promise<boolean>;
   /**
    * The longest time between two requests for the status of the job, in milliseconds. The first requests are
-   * sent sooner.
+   * sent at shorter intervals.
    * @default 30000
    */
   readonly pollIntervalMs?: number | undefined;
   /**
-   * Called with the job at first, and whenever its status, message or progress has changed. If it returns a
-   * promise, the call waits for it. If it throws or the promise rejects, the call ends with that error.
+   * Called with the job at the start, and whenever its status, message or progress has changed. If it returns
+   * a promise, the call waits for it. If it throws or the promise rejects, the call ends with that error.
    */
   readonly onStatus?: ((job: Job) => unknown) | undefined;
-  /** Ends the call, which rejects with the signal's reason. Does not end the job. */
+  /** Ends the call, which then rejects with the signal's reason. The job itself continues. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -59,7 +61,7 @@ const OPTIONS = {
   signal: signal(),
 } satisfies OptionTable<RunJobOptions>;
 
-/** The members whose changes are reported to `onStatus`. */
+/** The members of a job whose changes are reported to `onStatus`. */
 const REPORTED = ['status', 'statusMessage', 'percentComplete'] as const;
 const FIRST_POLL_MS = SECOND;
 const POLL_GROWTH = 1.5;
@@ -68,15 +70,15 @@ const POLL_GROWTH = 1.5;
  * Runs a job until its files can be downloaded: creates it, waits for the quote, lets `decide` accept or
  * reject it, and waits until it is delivered.
  *
- * The title identifies the job. If the same script is run again, it continues with the existing job, whatever
- * its status, and never creates or pays for a second one. A request with other rules, dates or format needs
- * another title. Since the service does not return the rules of a job, a digest of them is appended to the
- * title, as in `snow 2014 (rules 3fa9c2d1)`. The order of the rules does not matter. A job that has failed is
- * not created again, because it would be charged again.
+ * The title identifies the job. If the same script runs again, it continues with the existing job, whatever
+ * its status, and never creates or pays for a second job. A request with different rules, dates or format
+ * needs a different title. Since the service does not return the rules of a job, a digest of them is appended
+ * to the title, as in `snow 2014 (rules 3fa9c2d1)`. The order of the rules does not matter. A job that has
+ * failed is not created again, because it would be charged again.
  *
- * @throws OptionError before anything is sent.
- * @throws JobError for a job that has failed, was rejected (also by `decide`), has expired, was not created
- * by `jobs.run`, or has the same title but other rules, dates or format.
+ * @throws OptionError before anything is sent, if an option is invalid.
+ * @throws JobError if the job has failed, was rejected (by `decide` or earlier) or has expired, or if a job
+ *   with the same title was not created by `jobs.run` or has different rules, dates or format.
  * @example
  * const job = await jobs.run(account(), {
  *   title: 'snow 2014',
@@ -111,7 +113,7 @@ export async function runJob(account: Account, options: RunJobOptions): Promise<
   }
 }
 
-/** Returns the job of this request. Creates it if it does not exist. */
+/** Returns the job for this request. Creates the job if it does not exist. */
 async function findOrCreate(
   account: Account,
   request: JobRequest,
@@ -127,8 +129,8 @@ async function findOrCreate(
     return job;
   } catch (error) {
     if (!isRefusal(error) && !(error instanceof JobError)) throw error;
-    // Another run of the same script may have created the job since the check. Its title has the same digest of the
-    // rules.
+    // Another run of the same script may have created the job since `findExisting` was called. The title of
+    // that job contains the same digest of the rules.
     const late = await findExisting(account, requested, signal);
     if (late === undefined) throw error;
     return late;
@@ -157,7 +159,7 @@ async function findExisting(
   return job;
 }
 
-/** Whether the service refused the request for a reason other than the credentials. */
+/** Whether the service refused the request, for a reason other than the credentials. */
 function isRefusal(error: unknown): boolean {
   return (
     error instanceof HttpError && error.status >= 400 && error.status < 500 && error.status !== 401
@@ -192,7 +194,8 @@ async function accept(account: Account, job: Job, signal: AbortSignal | undefine
     return await acceptJob(account, job, { signal });
   } catch (error) {
     if (!isRefusal(error)) throw error;
-    // Another run of the same script may have accepted the job, and the service may show that late.
+    // Another run of the same script may have accepted the job. The service may show the new status only
+    // after some time.
     for (let poll = 0; poll < 3; poll++) {
       const now = await readJob(account, job, signal);
       if (now.status !== 'quoted') return now;
@@ -218,7 +221,7 @@ async function readJob(
   }
 }
 
-/** Throws if the job has a final status other than delivered. */
+/** Throws if the job has ended without being delivered. */
 function throwIfEnded(job: Job): void {
   if (job.status === 'failed')
     throw ended(

@@ -12,27 +12,33 @@ import {
   checkJobFileStream,
 } from './check-job-file.js';
 
-/** The maximum size of a file in memory, in bytes. Larger files are stored on disk. */
+/** The maximum size of a file that is kept in memory, in bytes. Larger files are stored on disk. */
 const MAX_FILE_IN_MEMORY = 4 * 1024 * 1024;
 
-/** A complete and undamaged file that waits to be delivered. */
+/** A complete and undamaged file that is waiting to be delivered. */
 export interface StoredJobFile extends CheckedFile {
   readonly origin: string;
-  /** The posts of the file, if the check has decoded it. */
+  /** The decoded posts of the file, if the check has decoded it. */
   readonly decoded?: DecodedFile | undefined;
-  /** The bytes of the file, if it is not decoded. */
+  /** Returns the bytes of the file. Used if the file is not decoded. */
   blocks(): AsyncIterable<Buffer>;
-  /** Frees the memory of the file, except for decoded posts. */
+  /** Frees the memory of the file. Decoded posts stay in memory. */
   release(): Promise<void>;
 }
 
-/** Limits the memory of all stored files: compressed files, and contents that were decoded on this thread. */
+/**
+ * The limits on the memory of all stored files. `waiting` limits compressed files, and `inflated` limits
+ * contents that were decoded on the main thread.
+ */
 export interface JobFileMemory {
   readonly waiting: MemoryBudget;
   readonly inflated: MemoryBudget;
 }
 
-/** Takes bytes from a budget. Returns a function that gives them back, once; `undefined` if too few are left. */
+/**
+ * Takes bytes from a budget. Returns a function that gives the bytes back; calling it again has no effect.
+ * Returns `undefined` if the budget has too few bytes left.
+ */
 export type MemoryBudget = (bytes: number) => (() => void) | undefined;
 
 export function memoryBudget(bytes: number): MemoryBudget {
@@ -48,20 +54,24 @@ export function memoryBudget(bytes: number): MemoryBudget {
   };
 }
 
-/** Decodes a file once. */
+/** Decodes a file at most once. */
 export interface DecodeOnce {
-  /** Whether threads hold the decoded contents. They limit their own memory. */
+  /** Whether threads hold the decoded contents. Threads limit their own memory. */
   readonly inThreads: boolean;
   /** Decodes the file. Resolves to `undefined` if it cannot be decoded. */
   decode(file: FileContent, origin: string): Promise<DecodedFile | undefined>;
 }
 
-/** Checks a received file. @throws DataError that is retryable, for a damaged file. */
+/**
+ * Checks a file that was received.
+ *
+ * @throws DataError, which is retryable, if the file is damaged
+ */
 type CheckReceived = (decoder?: DecodeOnce) => Promise<StoredJobFile>;
 
 /**
- * Receives a file into memory or a temporary file, and returns a function that checks it. Calls `onBytes` for
- * each chunk.
+ * Receives a file into memory or into a temporary file. Calls `onBytes` for each chunk. Returns a function
+ * that checks the file.
  */
 export async function receiveJobFile(
   response: HttpResponse,
@@ -90,7 +100,7 @@ export async function receiveJobFile(
   }
 }
 
-/** @param leave Releases the memory of the file. */
+/** @param leave Gives the memory of the file back to its budget. */
 async function checkInMemory(
   file: FileContent,
   origin: string,
@@ -117,8 +127,9 @@ async function checkInMemory(
     const counted = decoded && checkDecodedFile(whole, decoded);
     if (counted !== undefined) {
       leave();
-      // Without threads, a reader of items leaves contents to the garbage collector, and the allocator would keep
-      // this memory.
+      // If threads hold the contents, the compressed bytes are freed now. Without threads, a reader of items
+      // leaves the contents to the garbage collector, and the allocator would keep the memory that is freed
+      // here.
       if (inThreads) releaseMemory(whole);
       return { ...counted, origin, decoded, blocks: async function* () {}, release };
     }

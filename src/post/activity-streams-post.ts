@@ -10,47 +10,50 @@ import type {
 } from './original-post.js';
 
 /**
- * A post of the `activity_streams` format, the type of `Activity.post`. Ids are the service's own
- * strings (`tag:search.twitter.com,2005:1050118621198921728`); ids of entities, which the service
- * sends as numbers, are strings of digits. The object also keeps fields that this type does not list.
+ * A post in the `activity_streams` format, as `Activity.post` returns it. Ids are strings as the service
+ * sends them (`tag:search.twitter.com,2005:1050118621198921728`). The service sends the ids of entities as
+ * numbers; here they are strings of digits. The object also keeps fields that this type does not list.
  */
 export interface ActivityStreamsPost {
-  /** The id: `tag:search.twitter.com,2005:` and digits. */
+  /** The id: `tag:search.twitter.com,2005:` followed by digits. */
   readonly id: string;
   readonly objectType: 'activity';
   readonly verb: 'post' | 'share' | (string & {});
-  /** The time of the post, such as `2017-05-24T20:35:57.000Z`. */
+  /** When the post was created, such as `2017-05-24T20:35:57.000Z`. */
   readonly postedTime: string;
   /** The application that created the post. */
   readonly generator: { readonly displayName: string; readonly link: string };
   readonly provider: StreamsProvider;
   readonly link: string;
-  /** The text. Truncated if there is a `long_object`, which has the full text. */
+  /** The text. If there is a `long_object`, this text is truncated, and `long_object` has the full text. */
   readonly body: string;
   readonly display_text_range?: OriginalIndices | undefined;
   readonly long_object?: StreamsLongText | undefined;
   readonly actor: StreamsActor;
-  /** The post as a note; in a retweet, the whole retweeted activity. */
+  /** The post itself as a note. In a retweet, the whole retweeted activity. */
   readonly object: StreamsNote | ActivityStreamsPost;
-  /** The post that this post replies to. Known only by its link, which ends in its id. */
+  /** The post to which this post replies. Only its link is known, which ends in its id. */
   readonly inReplyTo?: { readonly objectType?: string; readonly link: string } | undefined;
   readonly location?: StreamsPlace | undefined;
-  /** The location of the post, latitude first. */
+  /** The location of the post. The latitude comes first. */
   readonly geo?: OriginalPoint | undefined;
   readonly twitter_entities: StreamsEntities;
   readonly twitter_extended_entities?: OriginalExtendedEntities | undefined;
-  /** The language as BCP 47; `und` if none was recognised. Absent before about 2013, see `gnip.language`. */
+  /**
+   * The language as a BCP 47 code, or `und` if none was recognised. Absent before about 2013; see
+   * `gnip.language`.
+   */
   readonly twitter_lang?: string | undefined;
   readonly twitter_filter_level?: 'none' | 'low' | 'medium' | (string & {}) | undefined;
   readonly favoritesCount?: number | undefined;
   readonly retweetCount?: number | undefined;
   readonly twitter_quoted_status?: ActivityStreamsPost | undefined;
   /**
-   * Countries in which the post is withheld, as two-letter codes. `XX` means everywhere, `XY` a copyright
-   * complaint.
+   * The countries in which the post is withheld, as two-letter codes. `XX` means everywhere. `XY` means
+   * everywhere, because of a copyright complaint.
    */
   readonly withheld_in_countries?: readonly string[] | undefined;
-  /** Enrichments and matching rules. */
+  /** Enrichments, and the rules that the post matched. */
   readonly gnip?: StreamsEnrichments | undefined;
   /** Present in posts since 29 September 2022. */
   readonly edit_history?: EditHistory | undefined;
@@ -72,25 +75,25 @@ export interface StreamsLongText {
 }
 
 /**
- * The entities of the text. There are no polls, and no `unwound` in `urls`, see `gnip.urls`. Old posts have
- * no `symbols`.
+ * The entities in the text. Unlike entities in the `original` format, they contain no polls, and `urls` have
+ * no `unwound` (see `gnip.urls`). Old posts have no `symbols`.
  */
 export type StreamsEntities = Omit<OriginalEntities, 'polls' | 'symbols'> &
   Partial<Pick<OriginalEntities, 'symbols'>>;
 
 export interface StreamsActor {
   readonly objectType: 'person';
-  /** The id: `id:twitter.com:` and digits. */
+  /** The id: `id:twitter.com:` followed by digits. */
   readonly id: string;
   readonly link: string;
   /** The display name. */
   readonly displayName: string;
   /** The handle, without `@`. */
   readonly preferredUsername: string;
-  /** The time at which the account was created, in milliseconds. */
+  /** When the account was created, to the millisecond. */
   readonly postedTime: string;
   readonly image: string;
-  /** The text of the profile. */
+  /** The description in the profile. */
   readonly summary: string | null;
   readonly friendsCount: number;
   readonly followersCount: number;
@@ -110,7 +113,7 @@ export interface StreamsActor {
 
 export interface StreamsNote {
   readonly objectType: 'note';
-  /** The id: `object:search.twitter.com,2005:` and digits. */
+  /** The id: `object:search.twitter.com,2005:` followed by digits. */
   readonly id: string;
   readonly summary: string;
   readonly link: string;
@@ -121,13 +124,16 @@ export interface StreamsPlace {
   readonly objectType: 'place';
   readonly displayName: string;
   readonly name?: string | undefined;
-  /** The name of the country. Its code is `twitter_country_code`. */
+  /**
+   * The name of the country, in spite of this field's name. The code of the country is
+   * `twitter_country_code`.
+   */
   readonly country_code?: string | undefined;
   /** The two-letter code of the country. */
   readonly twitter_country_code?: string | undefined;
   readonly twitter_place_type?: string | undefined;
   readonly link?: string | undefined;
-  /** The outline of the place, longitude first. */
+  /** The outline of the place. In each pair, the longitude comes first. */
   readonly geo?: OriginalPolygon | null | undefined;
 }
 
@@ -154,7 +160,7 @@ export interface StreamsInfluence {
   readonly link: string;
   readonly topics: readonly {
     readonly id?: string | undefined;
-    /** Replaces `id` before 2014. */
+    /** Used instead of `id` before 2014. */
     readonly klout_topic_id?: string | undefined;
     readonly displayName: string;
     readonly link: string;
@@ -173,7 +179,7 @@ export interface StreamsProfileLocation {
     readonly region?: string | undefined;
     readonly subRegion?: string | undefined;
   };
-  /** The position, longitude first. */
+  /** The position. The longitude comes first. */
   readonly geo?:
     | { readonly type: 'point'; readonly coordinates: readonly [number, number] }
     | undefined;

@@ -26,10 +26,12 @@ import { parseCreatedAt, parseIsoTime } from './posted-at.js';
 
 export type { MatchingRule } from './matching-rules.js';
 
-/** The two JSON formats in which the service sends posts. Each archive and stream has one. */
+/**
+ * The two JSON formats in which the service sends posts. An archive or stream has posts in only one of them.
+ */
 export type Format = 'original' | 'activity_streams';
 
-/** The author of a post, the same for both formats: numeric id, handle, and display name. */
+/** The author of a post, in the same form for both formats: numeric id, handle and display name. */
 export interface Author {
   /** The id of the author, as digits. */
   readonly id: string;
@@ -38,31 +40,33 @@ export interface Author {
   readonly name: string;
 }
 
-/** The versions of a post, and how it can still be edited. Only posts since 29 September 2022 have this. */
+/**
+ * The versions of a post, and whether it can still be edited. Only posts since 29 September 2022 have this.
+ */
 export interface Edits {
   /** The id of the first version. */
   readonly initialId: string;
-  /** The ids of all versions, ascending. */
+  /** The ids of all versions, in ascending order. */
   readonly ids: readonly string[];
   readonly editableUntil?: Date | undefined;
   readonly remaining?: number | undefined;
   readonly editable?: boolean | undefined;
 }
 
-/** Members that have different names in the two formats. */
+/** Keys that differ between the two formats. */
 const TIMES = ['created_at', 'postedTime'] as const;
 const AUTHORS = ['user', 'actor'] as const;
 
 /**
- * The ends of keys that most posts do not have. They have no opening quote, because a post has many
- * quotes, and a search for bytes that start with a quote takes three times as long.
+ * The ends of keys that most posts do not have. The opening quotes are omitted: a post has many quotes, and a
+ * search for bytes that begin with a quote takes three times as long.
  */
 const HISTORY = Buffer.from('edit_history"');
 const SHARED = Buffer.from('retweeted_status"');
 const QUOTED = Buffer.from('quoted_status"');
 const WITHHELD = Buffer.from('withheld_in_countries"');
 const RULES = Buffer.from('matching_rules"');
-/** The start of an escape for an ASCII letter. If a post contains it, its keys may be escaped. */
+/** The start of an escape for an ASCII letter. If a post contains this, its keys may have escapes. */
 const ESCAPED_LETTER = Buffer.from('\\u00');
 
 const NOWHERE: { readonly post: readonly string[]; readonly author: readonly string[] } = {
@@ -71,29 +75,32 @@ const NOWHERE: { readonly post: readonly string[]; readonly author: readonly str
 };
 
 /**
- * One delivered post: a lazy view of the bytes that the service sent, the same for both formats. Ids are
- * exact strings of digits. A property reads its field from the bytes when it is used; only `post` parses the
- * whole post. A view keeps the whole received block in memory. If your own code keeps a few posts of many,
- * keep `new Activity(Buffer.from(activity.raw))`, as built-in stages do.
+ * A post: a lazy view of the bytes that the service sent. It has the same properties for both formats. Ids
+ * are exact strings of digits. A property reads its field from the bytes when it is used. Only `post` parses
+ * the whole post. A view keeps the whole received block of bytes in memory. If your own code keeps only a few
+ * of many posts, keep `new Activity(Buffer.from(activity.raw))`. Built-in stages also keep copies.
  *
- * @throws DataError From every property, if the bytes are not a post or the field is missing.
+ * @throws DataError From every property, if the bytes are not a post or the required field is missing.
  *
  * @example
  * const activity = new Activity(line);
  * console.log(activity.id, activity.postedAt, activity.author.handle, activity.text);
  */
 export class Activity {
-  /** The exact bytes as received. */
+  /** The exact bytes of the post, as received. */
   readonly raw: Buffer;
   #fields: LazyObject | undefined;
-  /** The id, if `leadingId` or `trailingId` finds it among the first or last members; empty if they do not. */
+  /**
+   * The id, if `leadingId` or `trailingId` finds it among the first or last members. An empty string if
+   * neither finds it.
+   */
   #edgeId: string | undefined;
   #id: string | undefined;
   #matches: Matches | undefined;
   #hasEscapes: boolean | undefined;
   #post: OriginalPost | ActivityStreamsPost | undefined;
 
-  /** @param bytes One JSON document. It is not copied, so it must not be changed. */
+  /** @param bytes One JSON document. They are not copied, so they must not be changed. */
   constructor(bytes: Uint8Array) {
     this.raw = bufferOf(bytes);
   }
@@ -102,14 +109,14 @@ export class Activity {
     return this.raw.byteLength;
   }
 
-  /** The format, recognised by the field of the time: `created_at` or `postedTime`. */
+  /** The format. It is recognised by the field that holds the time: `created_at` or `postedTime`. */
   get format(): Format {
     const key = this.#root.firstOf(TIMES);
     if (key === undefined) throw this.#missing('created_at or postedTime');
     return key === 'created_at' ? 'original' : 'activity_streams';
   }
 
-  /** The whole post, parsed on first use, with ids as strings. Its type depends on `format`. */
+  /** The whole post with ids as strings. It is parsed when it is first used. Its type depends on `format`. */
   get post(): OriginalPost | ActivityStreamsPost {
     this.#post ??= parsePost(this.raw);
     return this.#post;
@@ -128,7 +135,10 @@ export class Activity {
     return date;
   }
 
-  /** The full text, even beyond 140 characters. In a retweet, the retweeted text is truncated, see `retweeted`. */
+  /**
+   * The full text, even if it is longer than 140 characters. The text of a retweet contains the retweeted
+   * text, which is truncated; see `retweeted`.
+   */
   get text(): string {
     const root = this.#root;
     const text =
@@ -152,7 +162,7 @@ export class Activity {
   }
 
   /**
-   * The id of `author`; `undefined` if the post has none, for example because its author was trimmed.
+   * The id of `author`. `undefined` if the post has none, for example because its author was trimmed.
    *
    * @internal
    */
@@ -162,7 +172,7 @@ export class Activity {
   }
 
   /**
-   * The codes of the countries in which the post is withheld, and in which its author is withheld.
+   * The codes of the countries in which the post is withheld, and of those in which its author is withheld.
    *
    * @internal
    */
@@ -172,12 +182,12 @@ export class Activity {
     return { post: this.#countriesIn(root), author: this.#countriesIn(this.#author?.fields) };
   }
 
-  /** `share` if the post is a retweet. */
+  /** `share` if the post is a retweet, otherwise `post`. */
   get verb(): 'post' | 'share' {
     return this.#sharedKey === undefined ? 'post' : 'share';
   }
 
-  /** The language code that the service has assigned; `und` if it recognised no language. */
+  /** The language code that the service has assigned. It is `und` if the service recognised no language. */
   get lang(): string | undefined {
     const root = this.#root;
     if (this.format === 'original') return root.string('lang');
@@ -185,13 +195,13 @@ export class Activity {
     return root.string('twitter_lang') ?? root.object('gnip')?.object('language')?.string('value');
   }
 
-  /** The URL of the post on the web, in the form of the `activity_streams` format. */
+  /** The URL of the post on the web, as the `activity_streams` format writes it. */
   get link(): string | undefined {
     if (this.format === 'activity_streams') return this.#root.string('link');
     return `http://twitter.com/${this.author.handle}/statuses/${this.id}`;
   }
 
-  /** The rules that the post matched; empty if it was not delivered for a rule. */
+  /** The rules that the post matched. Empty if the post was not delivered for a rule. */
   get matchingRules(): readonly MatchingRule[] {
     this.#matches ??= this.#readMatches();
     return this.#matches.rules;
@@ -233,7 +243,7 @@ export class Activity {
   }
 
   /**
-   * The ids in `edits`, found without reading the rest of `edits`.
+   * The ids of all versions, as in `edits`. Does not read the rest of `edits`.
    *
    * @internal
    */
@@ -260,7 +270,7 @@ export class Activity {
   }
 
   /**
-   * The place where `withMatchingRules` writes the list of rules.
+   * Where `withMatchingRules` writes the list of rules.
    *
    * @internal
    */
@@ -284,7 +294,7 @@ export class Activity {
   }
 
   /**
-   * Continues with equal bytes at another place in memory, so that the previous bytes can be freed.
+   * Continues with the same bytes at a different place in memory, so that the previous memory can be freed.
    *
    * @internal
    */
@@ -325,14 +335,14 @@ export class Activity {
   }
 
   /**
-   * The edit history. If a post has no initial id, it is the first id of the list; if a post has no list, the
-   * list is its initial id.
+   * The edit history. If it has no initial id, that is the first id in the list. If it has no list, the list
+   * contains only the initial id.
    */
   get #history():
     | { readonly initialId: string | undefined; readonly ids: readonly string[] }
     | undefined {
     const root = this.#root;
-    // A document without a time is not a post, so it is read in the usual way, which reports this.
+    // A document without a time is not a post. It is read in the usual way, which reports the problem.
     if (root.firstOf(TIMES) !== undefined && this.#lacks(HISTORY)) return undefined;
     root.seekFromEnd('edit_history');
     const history = root.object('edit_history');
@@ -343,7 +353,9 @@ export class Activity {
     return { initialId: stated ?? ids[0], ids };
   }
 
-  /** Whether no key of the post ends with these bytes. Searching all bytes is faster than reading the members. */
+  /**
+   * Whether no key in the post ends with these bytes. Searching all bytes is faster than reading the members.
+   */
   #lacks(key: Buffer): boolean {
     this.#hasEscapes ??= this.raw.includes(ESCAPED_LETTER);
     return !this.#hasEscapes && !this.raw.includes(key);
@@ -362,13 +374,14 @@ export class Activity {
     return stated;
   }
 
-  /** Whether to look for the rules in the member of the `activity_streams` format first. */
+  /** Whether to look for the rules first where the `activity_streams` format has them, in `gnip`. */
   get #readsGnip(): boolean {
     return this.#idAtEdge === '' && this.#root.string('id')?.startsWith('tag:') === true;
   }
 
   #readMatches(): Matches {
-    // Each format has a separate member for the rules, usually the last member. Either is accepted.
+    // The two formats have the rules in different members, which are usually the last member. Both members
+    // are accepted.
     const inGnip = this.#readsGnip;
     const last = inGnip ? undefined : matchesAtEnd(this.raw);
     if (last !== undefined) return last;
@@ -381,7 +394,7 @@ export class Activity {
     return span === undefined ? NO_MATCHES : parseMatches(this.raw, ...span);
   }
 
-  /** The key of the retweeted post. */
+  /** The key of the member that holds the retweeted post. `undefined` if the post is not a retweet. */
   get #sharedKey(): 'retweeted_status' | 'object' | undefined {
     const root = this.#root;
     if (this.format === 'original') {
@@ -406,21 +419,19 @@ export class Activity {
   }
 }
 
-/**
- * This function is outside of the class, because the bundler renames a class that refers to itself.
- */
+/** A function outside of the class, because the bundler renames a class that refers to itself. */
 function activityOf(bytes: Buffer): Activity {
   return new Activity(bytes);
 }
 
-/** The exact id of an object of the original format. */
+/** Returns the exact id of an object in the `original` format. */
 function idOf(fields: LazyObject): string | undefined {
   return fields.lastDigits('id_str') ?? fields.integer('id');
 }
 
-/** An activity with one of its tags. `routeByTag` delivers these. */
+/** An activity together with one of its tags, as `routeByTag` delivers it. */
 export interface Routed {
-  /** The tag of a matching rule, or the name for activities without a tag. */
+  /** The tag of a matching rule. For activities without a tag, the name that the option `untagged` sets. */
   readonly tag: string;
   readonly activity: Activity;
 }

@@ -5,17 +5,17 @@ import { parseExact } from '../json/exact-ids.js';
 import { excerpt } from '../json/excerpt.js';
 import { parseIsoTime } from './posted-at.js';
 
-/** The members of every event. */
+/** The members that every event has. */
 interface EventCommon {
-  /** The time of the event; `undefined` if it has no valid time. */
+  /** When the event happened. `undefined` if it has no valid time. */
   readonly at: Date | undefined;
-  /** The exact bytes as received. */
+  /** The exact bytes of the event, as received. */
   readonly raw: Buffer;
 }
 
 /** A post was deleted, dropped or undropped, or lost a like. */
 export interface PostEvent extends EventCommon {
-  /** `delete` is permanent; `undrop` reverts a `drop`; `favorite_delete` reverts a like. */
+  /** `delete` is permanent. `undrop` reverts a `drop`. `favorite_delete` means that a like was removed. */
   readonly kind: 'delete' | 'drop' | 'undrop' | 'favorite_delete';
   readonly postId: string;
   /** The author of the post. For `favorite_delete`, the user whose like was removed. */
@@ -28,25 +28,25 @@ export interface PostWithheldEvent extends EventCommon {
   readonly postId: string;
   readonly userId: string | undefined;
   /**
-   * The countries, as two-letter codes in upper case. `XX` means all countries, `XY` all countries because of
-   * a DMCA request.
+   * The countries, as two-letter codes in upper case. `XX` means all countries. `XY` means all countries,
+   * because of a DMCA request.
    */
   readonly countries: readonly string[];
 }
 
-/** A post was edited. The new version has another id. */
+/** A post was edited. The new version has a new id. */
 export interface PostEditEvent extends EventCommon {
   readonly kind: 'tweet_edit';
   /** The id of the new version. */
   readonly postId: string;
   readonly initialId: string | undefined;
-  /** The ids of all versions, ascending. */
+  /** The ids of all versions, in ascending order. */
   readonly ids: readonly string[];
 }
 
 /**
- * The account of a user was deleted, protected or suspended, or one of these was reverted. Affects
- * all of the user's posts.
+ * The account of a user was deleted, protected or suspended, or one of these was reverted. This affects all
+ * posts of the user.
  */
 export interface UserEvent extends EventCommon {
   readonly kind:
@@ -59,25 +59,25 @@ export interface UserEvent extends EventCommon {
   readonly userId: string;
 }
 
-/** No post of the user may be shown in some countries. */
+/** The posts of a user must not be shown in some countries. */
 export interface UserWithheldEvent extends EventCommon {
   readonly kind: 'user_withheld';
   readonly userId: string;
-  /** The countries, as in `status_withheld`. */
+  /** The countries, in the same notation as in `status_withheld`. */
   readonly countries: readonly string[];
 }
 
-/** A user removed the locations from all posts up to a certain one. */
+/** A user removed the locations from all posts up to a certain post. */
 export interface ScrubGeoEvent extends EventCommon {
   readonly kind: 'scrub_geo';
   readonly userId: string;
-  /** The id of the newest affected post. */
+  /** The id of the newest post that is affected. */
   readonly upToId: string;
 }
 
 /**
- * An event of an unknown kind, or of a known kind without its required fields. Not an error: new
- * kinds may appear.
+ * An event of an unknown kind, or an event of a known kind that lacks a required field. This is not an error,
+ * because new kinds may appear.
  */
 export interface UnknownEvent extends EventCommon {
   readonly kind: 'unknown';
@@ -97,7 +97,7 @@ export type ComplianceEvent =
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The members of an event except its time and bytes. */
+/** The members of an event, without its time and its bytes. */
 type EventFields<E = ComplianceEvent> = E extends ComplianceEvent
   ? Omit<E, keyof EventCommon>
   : never;
@@ -113,7 +113,7 @@ const USER_KINDS: ReadonlySet<string> = new Set<UserEvent['kind']>([
 
 /**
  * Parses one message of the compliance stream, in its current notation, or in the Activity Streams notation
- * of its first version. Ids are exact. An unknown kind of event is not an error.
+ * of its first version. Ids keep all of their digits. An unknown kind of event is not an error.
  *
  * @throws DataError If the document is not a JSON object.
  * @example
@@ -169,7 +169,7 @@ function activityEvent(root: Fields): EventFields | undefined {
   });
 }
 
-/** Parts that both notations of events have, under different names. */
+/** The data that events have in both notations, under different names. */
 interface EventParts {
   /** The id of the post or user that the event is about. */
   readonly id: string | undefined;
@@ -178,7 +178,9 @@ interface EventParts {
   readonly upToId: string | undefined;
 }
 
-/** The event with this name, in either notation; `undefined` if a required part is missing. */
+/**
+ * Creates the event with this name, from either notation. Returns `undefined` if a required part is missing.
+ */
 function eventOf(
   name: string,
   { id, userId, countries, upToId }: EventParts,
@@ -214,12 +216,14 @@ function nameOf(name: string, inside: Fields | undefined): string {
   return inner === undefined ? name : `${name}.${inner}`;
 }
 
-/** Reads an exact id. Prefers the `_str` twin, because the number may have been rounded already. */
+/** Reads an exact id. Prefers the member with `_str`, because the number may already have been rounded. */
 function idIn(fields: Fields, key: string): string | undefined {
   return lastDigits(fields[`${key}_str`]) ?? lastDigits(fields[key]);
 }
 
-/** The digits at the end of an id, which may be `tag:search.twitter.com,2012:user/1602954684`. */
+/**
+ * Returns the digits at the end of an id, which may look like `tag:search.twitter.com,2012:user/1602954684`.
+ */
 function lastDigits(value: unknown): string | undefined {
   return typeof value === 'string' ? /(?:^|[:/])(\d+)$/.exec(value)?.[1] : undefined;
 }
@@ -229,7 +233,7 @@ function countriesIn({ withheld_in_countries: listed }: Fields): readonly string
   return listed.filter(code => typeof code === 'string').map(code => code.toUpperCase());
 }
 
-/** Parses a time, in epoch milliseconds or ISO 8601, under either name. */
+/** Parses the time of an event, in epoch milliseconds or ISO 8601. The member has one of two names. */
 function timeOf({ timestamp_ms: stamp, timestampMs: other }: Fields): Date | undefined {
   const text = String(stamp ?? other ?? '');
   const ms = /^\d+$/.test(text) ? Number(text) : parseIsoTime(text);

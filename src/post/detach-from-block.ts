@@ -2,11 +2,11 @@ import { Activity } from './activity.js';
 import { isComplianceEvent } from './compliance-event.js';
 
 /**
- * Buffers up to the size of Node's pool are kept. Bytes that are copied out of the pool would be copied back
- * into it.
+ * Buffers up to the size of Node's pool are not copied. If bytes were copied out of the pool, the copy would
+ * be in the pool again.
  */
 const POOL_BYTES = 8 * 1024;
-/** A buffer is kept if the items use at least this part of it. */
+/** If the items use at least this fraction of a buffer, the buffer is not copied. */
 const LEAST_PART = 1 / 2;
 
 type Move = (bytes: Uint8Array) => Uint8Array;
@@ -14,8 +14,8 @@ type Move = (bytes: Uint8Array) => Uint8Array;
 /**
  * Prepares items for a stage that holds them longer than their batch. A post is a view of a block of its
  * file, so a few posts that pass a filter would keep whole files in memory. If the items use only a small
- * part of a buffer, that part is copied. All parts of one buffer share one copy. Activities are changed in
- * place, even inside tagged items, arrays and plain objects.
+ * part of a buffer, that part is copied. All parts of the same buffer share one copy. Activities are changed
+ * in place, even if they are inside tagged items, arrays or plain objects.
  */
 export function detached<T>(items: readonly T[]): readonly T[] {
   const viewed = new Map<ArrayBufferLike, number>();
@@ -41,7 +41,7 @@ export function detached<T>(items: readonly T[]): readonly T[] {
   return items.map(item => withBytes(item, bytes => copies.get(bytes.buffer)?.of(bytes) ?? bytes));
 }
 
-/** A copy of some bytes of a buffer. */
+/** A copy of those bytes of a buffer that the items use. */
 class Copy {
   readonly #bytes: Buffer;
   #used = 0;
@@ -62,8 +62,8 @@ class Copy {
 }
 
 /**
- * Returns an item whose bytes were moved. An activity is changed in place; any other item is replaced if its
- * bytes move.
+ * Returns an item after its bytes were moved. An activity is changed in place. Any other item is replaced if
+ * its bytes have moved.
  */
 function withBytes<T>(item: T, move: Move): T;
 function withBytes(item: unknown, move: Move): unknown {

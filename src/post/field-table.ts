@@ -12,8 +12,8 @@ import {
 import { parseCreatedAt, parseIsoTime } from './posted-at.js';
 
 /**
- * The value of a field of each kind. It is empty or `undefined` if the post does not have the field, or if
- * the field has another type.
+ * The type of a field's value, for each kind of field. The value is empty or `undefined` if the post does not
+ * have the field, or if the field has an unexpected type.
  */
 interface Values {
   readonly string: string;
@@ -32,7 +32,7 @@ interface Values {
   readonly strings: readonly string[] | undefined;
   /** The `text` of each element of a list. */
   readonly tags: readonly string[];
-  /** The value without conversion. For an object, a reader of bytes only tells whether it exists. */
+  /** The value without any conversion. If it is an object, readers of bytes tell only whether it exists. */
   readonly value: unknown;
   readonly object: unknown;
 }
@@ -61,40 +61,43 @@ const CONVERT: {
   object: value => value,
 };
 
-/** Converts a time in the notation of the format to epoch milliseconds. */
+/** Converts a time to epoch milliseconds. Its notation depends on the format. */
 function timeOf(value: unknown, format: Format): number | undefined {
   const ms = (format === 'original' ? parseCreatedAt : parseIsoTime)(string(value));
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-/** The path of a value in a post. */
+/** Where a value is in a post. */
 export interface Path {
-  /** The keys of each place where the value may be. The first place with a value that is not null counts. */
+  /**
+   * The places where the value may be, each as a list of keys. The first place whose value is not absent or
+   * null counts.
+   */
   readonly places: readonly (readonly string[])[];
-  /** The keys of the value within that place. */
+  /** The keys that lead from that place to the value. */
   readonly rest: readonly string[];
 }
 
 /**
- * The path of a field in a post of one format, in the syntax of JavaScript. `user.name` is a member of a
- * member. `full_text ?? text` is the first of two that is not absent or null.
- * `(extended_tweet.entities ?? entities).urls` is a member of the first such object. `links[0].href` is a
- * member of the first object in a list.
+ * Where a field is in the posts of one format, in the syntax of JavaScript. `user.name` is a member of a
+ * member. `full_text ?? text` is the first of two members that is not absent or null.
+ * `(extended_tweet.entities ?? entities).urls` is a member of the first of two objects that exists.
+ * `links[0].href` is a member of the first object in a list.
  */
 export type Where = string | Via;
 
-/** A field that is only a part of the string at a path. */
+/** A field whose value is only a part of the string at a path. */
 interface Via {
   readonly path: string;
   readonly part: (value: unknown) => unknown;
 }
 
-/** The key for the first object in a list. */
+/** The key that stands for the first object in a list. */
 export const FIRST = '[0]';
 
 /**
- * A field of a post: how its value is converted, and where it is in each format. `undefined` for a format
- * that does not have the field.
+ * A field of posts: how its value is converted, and where it is in each format. The path is `undefined` for a
+ * format that does not have the field.
  */
 export class Field<Kind extends FieldKind = FieldKind> {
   readonly kind: Kind;
@@ -113,14 +116,17 @@ export class Field<Kind extends FieldKind = FieldKind> {
     this.#streams = valueReader(this.paths.activity_streams, this.parts.activity_streams);
   }
 
-  /** Reads the value from a parsed post, or from an object whose members are getters. */
+  /** Reads the value from a parsed post, or from an object with the same members as getters. */
   read(post: object, format: Format): Values[Kind] {
     const value = format === 'original' ? this.#original(post) : this.#streams(post);
     return this.#convert(value, format);
   }
 }
 
-/** Creates fields of a kind, as in `kind(original, activity_streams)`. */
+/**
+ * Returns a function that creates fields of a kind from their paths in both formats: `kind(original,
+ * activity_streams)`.
+ */
 export function fields<Kind extends FieldKind>(kind: Kind) {
   return (original: Where | undefined, streams: Where | undefined): Field<Kind> =>
     new Field(kind, original, streams);
@@ -150,8 +156,8 @@ function keysOf(path: string): string[] {
 type ReadValue = (post: unknown) => unknown;
 
 /**
- * Creates a reader of the value at a path. It is created only once, because rules read many fields
- * of each post.
+ * Creates a function that reads the value at a path. It is created once for each field, because rules read
+ * many fields of each post.
  */
 function valueReader(path: Path | undefined, part: Via['part'] | undefined): ReadValue {
   if (path === undefined) return readNone;
@@ -159,7 +165,7 @@ function valueReader(path: Path | undefined, part: Via['part'] | undefined): Rea
   return part === undefined ? read : post => part(read(post));
 }
 
-/** Reads the first value that is not absent or null. */
+/** Returns a function that reads the first value that is not absent or null. */
 function firstOf([first = readNone, second, ...others]: readonly ReadValue[]): ReadValue {
   if (second === undefined) return first;
   const next = firstOf([second, ...others]);
@@ -173,8 +179,8 @@ function within(read: ReadValue, keys: readonly string[]): ReadValue {
 }
 
 /**
- * Has one function for each usual number of keys, because a loop takes several times as long. Does not use
- * `in`, because members may be getters.
+ * Returns a function that reads a member by its keys. Each usual number of keys has a separate function,
+ * because a loop would take several times as long. Does not use `in`, because members may be getters.
  */
 function readerOf(keys: readonly string[]): ReadValue {
   const first = keys.indexOf(FIRST);
@@ -207,7 +213,7 @@ const second = fields('second');
 const tags = fields('tags');
 const value = fields('value');
 const object = fields('object');
-/** The path of a field that the format does not have. */
+/** Used instead of a path if the format does not have the field. */
 const NONE = undefined;
 
 const ENTITIES = 'extended_tweet.entities ?? entities';
@@ -215,13 +221,14 @@ const STREAMS_ENTITIES = 'long_object.twitter_entities ?? twitter_entities';
 const EXTENDED = 'extended_tweet.extended_entities ?? extended_entities';
 const STREAMS_EXTENDED = 'long_object.twitter_extended_entities ?? twitter_extended_entities';
 
-// The table of the fields of posts: where each field is in the `original` format and in `activity_streams`. Readers
-// of parsed posts, readers of bytes, and the list of members to find in the bytes are all created from it.
+// The table of the fields of posts. It tells where each field is in the `original` format and in
+// `activity_streams`. All readers of parsed posts, all readers of bytes, and the list of members to find in
+// bytes are created from this table.
 
 /** Fields of the post itself. */
 export const OWN = {
   id: id('id_str ?? id', 'id'),
-  /** The id as a string, from which `parsePost` restores `id`. */
+  /** The id as a string. `parsePost` restores the exact `id` from it. */
   idString: value('id_str', 'id_str'),
   postedAt: fields('time')('created_at', 'postedTime'),
   postedSecond: second('created_at', 'postedTime'),
@@ -243,7 +250,7 @@ export const OWN = {
     'generator.link',
   ),
   point: value('coordinates.coordinates', NONE),
-  /** The location, latitude first. */
+  /** The location. The latitude comes first. */
   geo: value('geo.coordinates', 'geo.coordinates'),
   mentions: value('entities.user_mentions', 'twitter_entities.user_mentions'),
   isQuote: flag('is_quote_status', NONE),
@@ -253,15 +260,15 @@ export const OWN = {
   verb: value(NONE, 'verb'),
   shared: object('retweeted_status', 'object'),
   /**
-   * The author of a retweeted post. In `activity_streams`, it tells a retweeted post from a note, which has
-   * no author.
+   * The author of a retweeted post. Only in `activity_streams`, where it distinguishes a retweeted post from
+   * a note, which has no author.
    */
   sharedAuthor: object(NONE, 'object.actor'),
-  /** Real retweets of the `activity_streams` format have this number only at their root. */
+  /** The number of retweets. Retweets in the `activity_streams` format have it only at the top level. */
   sharedRetweets: count('retweeted_status.retweet_count', 'object.retweetCount ?? retweetCount'),
 };
 
-/** Reply fields of the post, and of a post that it retweets or quotes. */
+/** Fields about replies, of the post itself and of a post that it retweets or quotes. */
 export const REPLY = {
   id: id('in_reply_to_status_id_str ?? in_reply_to_status_id', replyPart(2)),
   userId: id('in_reply_to_user_id_str ?? in_reply_to_user_id', NONE),
@@ -269,7 +276,9 @@ export const REPLY = {
   self: object(NONE, 'inReplyTo'),
 };
 
-/** Fields of the shown post: the retweeted post if the post is a retweet, otherwise the post itself. */
+/**
+ * Fields of the post that is shown: the retweeted post if the post is a retweet, otherwise the post itself.
+ */
 export const SHOWN = {
   text: text('extended_tweet.full_text ?? full_text ?? text', 'long_object.body ?? body'),
   hashtags: tags(`(${ENTITIES}).hashtags`, `(${STREAMS_ENTITIES}).hashtags`),
@@ -310,7 +319,7 @@ export const AUTHOR = {
   ),
 };
 
-/** Fields of each location that the service found for the author. */
+/** Fields of a location that the service has derived for the author. There may be several. */
 export const HOME = {
   countryCode: upper('country_code', 'address.countryCode'),
   region: plain('region', 'address.region'),
@@ -319,7 +328,7 @@ export const HOME = {
   point: value('geo.coordinates', 'geo.coordinates'),
 };
 
-/** Fields of the place. A retweet has no place. */
+/** Fields of the place of a post. A retweet has no place. */
 export const PLACE = {
   self: object('place', 'location'),
   id: plain('place.id', {
@@ -334,12 +343,12 @@ export const PLACE = {
   outline: value('place.bounding_box.coordinates', 'location.geo.coordinates'),
 };
 
-/** Splits the HTML of a source into name and link. */
+/** Splits the HTML of a post's source into its link and its name. */
 function sourceParts(html: unknown): RegExpExecArray | null {
   return /^<a\s[^>]*?href="([^"]*)"[^>]*>(.*)<\/a>$/s.exec(string(html));
 }
 
-/** The path of the handle or id in `http://twitter.com/USER/statuses/ID`. */
+/** Returns the path to the handle or the id in a link such as `http://twitter.com/USER/statuses/ID`. */
 function replyPart(group: 1 | 2): Where {
   return {
     path: 'inReplyTo.link',

@@ -4,23 +4,23 @@ const CHUNK = 1024;
 const HALF = 2 ** 32;
 const MAX_ID = 2n ** 64n - 1n;
 const DIGITS = /^\d{1,20}$/;
-/** A safe integer in base 36, with a sign. */
+/** Matches a safe integer in base 36, with a sign. */
 const DIFFERENCE = /^[+-][\da-z]{1,11}$/;
 
-/** Receives ids as two halves of a 64-bit integer, or as strings if they are anything else. */
+/** Receives ids. An id that is a 64-bit integer is received as two halves, any other id as a string. */
 interface IdReader {
   number(high: number, low: number): void;
   other(id: string): void;
 }
 
 /**
- * Holds up to 1,024 ids in the order in which they were added. Ids never change, so a position in a
- * chunk stays valid.
+ * Holds up to 1,024 ids in the order in which they were added. An id is never changed or moved, so its
+ * position in a chunk stays valid.
  */
 class IdChunk {
   length = 0;
   next: IdChunk | undefined;
-  /** Pairs of 32-bit halves; 0 if the id is in `#others`. */
+  /** The ids as pairs of 32-bit halves. Both halves are 0 if the id is in `#others`. */
   readonly #halves = new Uint32Array(2 * CHUNK);
   readonly #others = new Map<number, string>();
   #text: string | undefined;
@@ -42,8 +42,8 @@ class IdChunk {
   }
 
   /**
-   * The ids as text for a checkpoint, separated by spaces. An id is written as digits, as the difference to
-   * the previous number (signed, in base 36), or as a JSON string.
+   * Returns the ids as text for a checkpoint, separated by spaces. An id is written as digits, as its
+   * difference from the previous number (signed, in base 36), or as a JSON string.
    */
   text(from: number, to: number): string {
     if (from > 0 || to < CHUNK) return this.#encode(from, to);
@@ -71,7 +71,7 @@ class IdChunk {
   }
 }
 
-/** Reads the text of `IdChunk.text`. Throws a SyntaxError for anything else. */
+/** Reads the text that `IdChunk.text` has returned. Throws a SyntaxError for any other text. */
 function readText(text: string, reader: IdReader): void {
   let last: bigint | undefined;
   for (const token of text.split(' ')) {
@@ -86,7 +86,7 @@ function readText(text: string, reader: IdReader): void {
   }
 }
 
-/** Parses digits, or a difference to the previous number. */
+/** Parses an id that is written as digits, or as its difference from the previous number. */
 function numberOf(token: string, last: bigint | undefined): bigint | undefined {
   if (DIGITS.test(token)) return BigInt(token);
   if (last === undefined || !DIFFERENCE.test(token)) return undefined;
@@ -98,25 +98,31 @@ function digits(high: number, low: number): string {
 }
 
 /**
- * The number of slots in the first table. A table doubles when half of it is used. A window of up to 100,000
- * ids gets a table that never has to double.
+ * The smallest number of slots in the first table. A table doubles its size when half of it is used. The
+ * first table has at most `MAX_FIRST_TABLE` slots. For a window of up to 100,000 ids, it never has to double.
  */
 const MIN_TABLE = 1024;
 const MAX_FIRST_TABLE = 2 ** 18;
 
 /**
- * The last `size` ids that were added, as a set. 64-bit integers are packed in typed arrays; other strings
- * are in a `Set`. Compared with a `Set` and a ring, for 1,000,000 ids: 25 bytes instead of 92 per id, and 0.5
- * µs instead of 0.9 µs to add an id.
+ * A set of the last `size` ids that were added. 64-bit integers are packed in typed arrays; any other ids are
+ * in a `Set`. For 1,000,000 ids, this takes 25 bytes per id and 0.5 µs to add an id. A `Set` and a ring
+ * buffer would take 92 bytes and 0.9 µs.
  */
 export class IdWindow {
   readonly #size: number;
   #count = 0;
-  /** The ids in the order in which they were added, from `#offset` in `#first` to the end of `#last`. */
+  /**
+   * The ids in the order in which they were added. They begin at `#offset` in `#first`, and end with the last
+   * id in `#last`.
+   */
   #last = new IdChunk();
   #first = this.#last;
   #offset = 0;
-  /** An open-addressing hash table of pairs of halves, with linear probing. Zero marks a free slot. */
+  /**
+   * A hash table with open addressing and linear probing. Each slot is a pair of halves. Zeros mark a free
+   * slot.
+   */
   #table: Uint32Array;
   #mask: number;
   #numbers = 0;
@@ -126,19 +132,23 @@ export class IdWindow {
   constructor(size: number) {
     this.#size = size;
     let slots = MIN_TABLE;
-    // A window without a limit starts small, because it usually has few ids: a replay has one window per minute.
+    // A window without a limit starts with a small table, because it usually has few ids: a replay has one
+    // window for each minute.
     if (Number.isFinite(size)) while (slots <= 2 * size + 2 && slots < MAX_FIRST_TABLE) slots *= 2;
     this.#table = new Uint32Array(2 * slots);
     this.#mask = slots - 1;
   }
 
-  /** Adds an id. If the window is full, removes the oldest id. Returns `false` if the id is already present. */
+  /**
+   * Adds an id. If the window is then too large, removes its oldest id. Returns `false` if the window already
+   * has the id.
+   */
   add(id: string): boolean {
     const number = this.#number;
     return number.parse(id) ? this.addNumber(number.high, number.low) : this.#addOther(id);
   }
 
-  /** A snapshot of the ids. It is converted to text only when it is saved. */
+  /** Returns a snapshot of the ids. It is converted to text only when it is saved. */
   state(): { toJSON(): string[] } {
     const first = this.#first;
     const offset = this.#offset;
@@ -146,7 +156,7 @@ export class IdWindow {
     return { toJSON: () => textsOf(first, offset, count) };
   }
 
-  /** Adds the ids of a saved `state`. Throws for anything else. */
+  /** Adds the ids of a `state` that was saved. Throws for anything else. */
   restore(texts: readonly unknown[]): void {
     const reader: IdReader = {
       number: (high, low) => this.addNumber(high, low),
@@ -155,12 +165,12 @@ export class IdWindow {
     for (const text of texts) readText(String(text), reader);
   }
 
-  /** Adds an id that `IdNumber` has parsed. */
+  /** Adds an id that `IdNumber` has parsed. Returns `false` if the window already has the id. */
   addNumber(high: number, low: number): boolean {
     const at = 2 * this.#find(high, low);
     const table = this.#table;
-    // Always reads both halves. With `||`, V8 would discard the optimised code at the first id that
-    // needs the second half.
+    // Always reads both halves. If this used `||`, V8 would discard the optimised code at the first id for
+    // which the second half has to be read.
     if ((table[at]! | table[at + 1]!) !== 0) return false;
     table[at] = high;
     table[at + 1] = low;
@@ -178,7 +188,7 @@ export class IdWindow {
     return true;
   }
 
-  /** Advances to the next position, after an id was added. */
+  /** Advances to the next position. Called after an id was added. */
   #added(): void {
     if (this.#last.length === CHUNK) {
       this.#last.next = new IdChunk();
@@ -202,7 +212,7 @@ export class IdWindow {
     other: id => this.#others.delete(id),
   };
 
-  /** The slot of the number, or the free slot in which it belongs. */
+  /** Returns the slot that holds the number, or the free slot where it belongs. */
   #find(high: number, low: number): number {
     const table = this.#table;
     const mask = this.#mask;
@@ -215,7 +225,7 @@ export class IdWindow {
     }
   }
 
-  /** Removes a number from the table, and moves back the numbers that it displaced. */
+  /** Removes a number from the table. Moves back the numbers that are in later slots because of it. */
   #remove(high: number, low: number): void {
     const table = this.#table;
     const mask = this.#mask;
@@ -250,7 +260,10 @@ export class IdWindow {
   }
 }
 
-/** Hashes an id. Ids of the same time differ in few bits, so every bit must affect the low bits of the hash. */
+/**
+ * Hashes an id. Ids from the same time differ in only a few bits, so every bit of the id must affect the low
+ * bits of the hash.
+ */
 function hash(high: number, low: number): number {
   let mixed = Math.imul(low ^ Math.imul(high, 0x9e3779b1), 0x85ebca6b);
   mixed ^= mixed >>> 15;

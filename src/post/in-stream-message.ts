@@ -7,28 +7,32 @@ import { excerpt } from '../json/excerpt.js';
 import { LazyObject } from '../json/lazy-object.js';
 import { parseIsoTime } from './posted-at.js';
 
-/** A message between or after the activities of a stream or job file: its end, an error, a warning or a notice. */
+/**
+ * A message between or after the activities of a stream or job file: an end, an error, a warning or a notice.
+ */
 export type InStreamMessage = InfoMessage | NoticeMessage;
 
-/** The end of a replay, and the last line of every job file. */
+/** The message at the end of a replay. It is also the last line of every job file. */
 export interface InfoMessage {
   readonly kind: 'info';
   readonly message: string;
-  /** The outcome of the replay, from `message`; `undefined` in a job file and for other messages. */
+  /**
+   * The outcome of the replay, which `message` states. `undefined` in a job file, and for any other message.
+   */
   readonly outcome: 'completed' | 'completed_with_errors' | 'failed' | undefined;
   readonly sent: Date | undefined;
   /** The number of activities that were sent. */
   readonly activityCount: number | undefined;
-  /** The starts of the minutes to request again, in epoch milliseconds. */
+  /** The minutes to request again. Each is its start in epoch milliseconds. */
   readonly minutesFailed: readonly number[];
-  /** The range of time from which nothing was sent. */
+  /** The span of time from which nothing was sent. */
   readonly unprocessedRange: Window | undefined;
 }
 
 /**
- * An error of the stream, after which the service disconnects; a warning; or a notice between posts, such as
- * limits, deletions or withheld content. `message` is the message of the service, or the content of the
- * notice as JSON.
+ * An error, after which the service disconnects, a warning, or a notice between posts, such as a limit, a
+ * deletion or withheld content. `message` is the message of the service. For a notice without one, it is the
+ * content of the notice as JSON.
  */
 export interface NoticeMessage {
   readonly kind: Exclude<(typeof MESSAGE_KEYS)[number], 'info'>;
@@ -49,7 +53,10 @@ const MESSAGE_KEYS = [
   ...(['status_withheld', 'user_withheld'] as const),
 ] as const;
 
-/** Top-level keys of posts. A document whose first known key is one of these is a post. */
+/**
+ * Keys of posts at the top level. If the first known key of a document is one of these, the document is a
+ * post.
+ */
 const POST_KEYS = [
   ...['created_at', 'id', 'id_str', 'text', 'retweet_count', 'favorite_count', 'user', 'entities'],
   ...['objectType', 'verb', 'postedTime', 'object', 'body', 'actor', 'gnip'],
@@ -58,13 +65,13 @@ const POST_KEYS = [
 const KEYS: readonly string[] = [...MESSAGE_KEYS, ...POST_KEYS];
 const KEYS_OF_CONNECTION: readonly string[] = [...CONNECTION_KEYS, ...POST_KEYS];
 
-/** The first bytes of posts from the service, in either format. */
+/** How posts from the service begin, in either format. */
 const POST_STARTS = ['{"created_at":', '{"id":'].map(text => Buffer.from(text));
 
 /**
  * Parses a message of a stream or a job file. Returns `undefined` for a post or any other document. A message
- * has a top-level key `info`, `error` or `warn`, or the key of a notice, such as `limit` or `delete`. Fast
- * for posts, because it reads only their first keys.
+ * has a top-level key `info`, `error` or `warn`, or the key of a notice, such as `limit` or `delete`. This is
+ * fast for posts, because it reads only their first keys.
  *
  * @throws DataError If the document is not JSON up to that key, or a time in an `info` message is invalid.
  * @example
@@ -74,7 +81,7 @@ export function parseInStreamMessage(document: Uint8Array): InStreamMessage | un
   return parseMessage(document, KEYS);
 }
 
-/** Like `parseInStreamMessage`, but without notices, which are events in a compliance stream. */
+/** Like `parseInStreamMessage`, but without notices. In a compliance stream, notices are events. */
 export function parseConnectionMessage(document: Uint8Array): InStreamMessage | undefined {
   return parseMessage(document, KEYS_OF_CONNECTION);
 }

@@ -1,7 +1,7 @@
 import type { Medium, Person, Position } from './post-fields.js';
 
-// Functions for members of posts from files and sockets. Any member may have an unexpected type; these functions then
-// return an empty value.
+// Functions for members of posts that come from files and sockets. Any member may have an unexpected type.
+// These functions then return an empty value.
 
 export function string(value: unknown): string {
   return typeof value === 'string' ? value : '';
@@ -15,14 +15,14 @@ export function flag(value: unknown): boolean | undefined {
   return typeof value === 'boolean' ? value : undefined;
 }
 
-/** The elements of an array that are objects, whose members may have any type. */
+/** Returns the elements of an array that are objects. The members of these objects may have any type. */
 export function list<T extends object = object>(value: unknown): readonly T[] {
   if (!Array.isArray(value)) return [];
   const elements: readonly T[] = value;
   return elements.every(isObject) ? elements : elements.filter(isObject);
 }
 
-/** The strings of an array. */
+/** Returns the strings in an array. */
 export function strings(value: unknown): readonly string[] | undefined {
   return Array.isArray(value) ? value.filter(element => typeof element === 'string') : undefined;
 }
@@ -31,7 +31,7 @@ export function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-/** The digits at the end of an id in either format. */
+/** Returns the digits at the end of an id in either format. */
 export function digits(id: unknown): string {
   if (typeof id !== 'string') return '';
   const at = id.lastIndexOf(':');
@@ -43,28 +43,28 @@ export function person(id: unknown, handle: unknown): Person {
   return { id: digits(id), handle: writtenHandle.toLowerCase(), writtenHandle };
 }
 
-/** A pair of numbers, in the order of the post. */
+/** Returns a pair of numbers, in the order in which the post has them. */
 export function position(value: unknown): Position | undefined {
   return Array.isArray(value) && typeof value[0] === 'number' && typeof value[1] === 'number'
     ? [value[0], value[1]]
     : undefined;
 }
 
-/** The corners of the outer ring of a polygon. */
+/** Returns the corners of the outer ring of a polygon. */
 export function corners(coordinates: unknown): readonly Position[] {
   const ring: unknown = Array.isArray(coordinates) ? coordinates[0] : undefined;
   if (!Array.isArray(ring)) return [];
   return ring.map(position).filter(corner => corner !== undefined);
 }
 
-/** Decodes `&amp;`, `&lt;` and `&gt;`, which the service uses in text. */
+/** Decodes `&amp;`, `&lt;` and `&gt;`, which the service uses in texts. */
 export function unescaped(value: unknown): string {
   const text = string(value);
   if (!text.includes('&')) return text;
   return text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
 }
 
-/** The prefix `RT @handle: ` of a retweet's text. */
+/** Returns the prefix `RT @handle: ` of a retweet's text. */
 export function retweetPrefix(text: string): string {
   return /^RT @\w+: /.exec(text)?.[0] ?? '';
 }
@@ -87,19 +87,22 @@ interface MediaEntity {
   readonly media_url_https?: unknown;
 }
 
-/** The `text` of each hashtag or cashtag. */
+/** Returns the `text` of each hashtag or cashtag. */
 export function tagTexts(tags: unknown): readonly string[] {
   return list<Tag>(tags).map(tag => string(tag.text));
 }
 
-/** The mentions of several lists, one list after the other. */
+/** Returns the mentions in several lists, one list after another. */
 export function mentionsIn(...lists: readonly unknown[]): readonly Person[] {
   return lists
     .flatMap(mentions => list<Mention>(mentions))
     .map(({ id_str, id, screen_name }) => person(id_str ?? id, screen_name));
 }
 
-/** The media of the extended entities, if there are any, because plain entities call every kind a photo. */
+/**
+ * Returns the media from the extended entities, if there are any. Plain entities are used only if there are
+ * none, because they call every kind of media a photo.
+ */
 export function mediaIn(extended: unknown, plain: unknown): readonly Medium[] {
   const extendedMedia = list<MediaEntity>(extended);
   const media = extendedMedia.length > 0 ? extendedMedia : list<MediaEntity>(plain);

@@ -4,16 +4,16 @@ import { parseExact } from '../json/exact-ids.js';
 import { keyNearEnd, type LazyObject, spanNearEnd } from '../json/lazy-object.js';
 import { BytesMap } from './bytes/bytes-map.js';
 
-/** A rule that a post matched, as the service lists it in the post. */
+/** A rule that a post matched, as the post lists it. */
 export interface MatchingRule {
   readonly tag: string | null;
-  /** The id of the rule, as digits. Absent in old posts, from before rules had ids. */
+  /** The id of the rule, as digits. Absent in posts from before rules had ids. */
   readonly id: string | undefined;
-  /** The text of the rule. Only in old posts, from before rules had ids. */
+  /** The text of the rule. Only in posts from before rules had ids. */
   readonly value?: string | undefined;
 }
 
-/** The matching rules of a post, and their distinct tags in order of first occurrence. */
+/** The matching rules of a post, and their distinct tags in the order in which they first occur. */
 export interface Matches {
   readonly rules: readonly MatchingRule[];
   readonly tags: readonly string[];
@@ -24,12 +24,12 @@ export const NO_MATCHES: Matches = { rules: [], tags: [] };
 const MEMBER = 'matching_rules';
 
 /**
- * Cached rules, by their JSON, or by the rest of a post after their key. Most posts match one of few
- * combinations.
+ * Lists of rules that were parsed before. The key of an entry is the JSON of the list, or all bytes of a post
+ * after its key `matching_rules`. Most posts have one of few lists.
  */
 const known = new BytesMap<Matches>();
 
-/** Parses the value of a `matching_rules` member between two positions of a document. */
+/** Parses the value of a `matching_rules` member. It is between two positions of a document. */
 export function parseMatches(document: Buffer, start: number, end: number): Matches {
   let matches = known.get(document, start, end);
   if (matches === undefined) {
@@ -40,10 +40,11 @@ export function parseMatches(document: Buffer, start: number, end: number): Matc
 }
 
 /**
- * Finds the rules of a document close to its end. Returns `undefined` if they may be elsewhere.
+ * Finds the rules of a document near its end. Returns `undefined` if the rules may be elsewhere in the
+ * document.
  *
- * @param start The start of the document in the bytes.
- * @param end The end of the document.
+ * @param start The start of the document in `bytes`.
+ * @param end The end of the document in `bytes`.
  */
 export function matchesAtEnd(
   bytes: Buffer,
@@ -52,7 +53,8 @@ export function matchesAtEnd(
 ): Matches | undefined {
   const key = keyNearEnd(bytes, MEMBER, start, end);
   if (key === -1) return undefined;
-  // The bytes after the key decide whether it belongs to the document itself.
+  // The bytes after the key determine whether the key belongs to the document itself or to an object inside
+  // it.
   const rest = key + MEMBER.length + 2;
   let matches = known.get(bytes, rest, end);
   if (matches !== undefined) return matches;
@@ -60,8 +62,8 @@ export function matchesAtEnd(
   const span = spanNearEnd(document, MEMBER);
   if (span === undefined) return undefined;
   matches = parseMatches(document, ...span);
-  // The rules are cached only if no other members follow, such as the id, because these differ from
-  // post to post.
+  // The rules are cached only if no other member follows, such as the id. Otherwise, these bytes would differ
+  // from post to post.
   if (span[1] === document.length - 1) known.set(bytes, rest, end, matches);
   return matches;
 }
@@ -75,7 +77,7 @@ export function printMatchingRules(rules: readonly MatchingRule[]): string {
   return `[${rules.map(printMatchingRule).join(',')}]`;
 }
 
-/** The JSON for one rule. */
+/** Returns the JSON for one rule. */
 export function printMatchingRule({ value, tag, id }: MatchingRule): string {
   if (id !== undefined && !/^\d+$/.test(id))
     throw new OptionError(
@@ -104,8 +106,8 @@ function ruleOf({ tag, id, id_str: twin, value }: Record<string, unknown>): Matc
 }
 
 /**
- * The place in a post for a list of rules. The list replaces the bytes between two positions, with ASCII text
- * before and after it.
+ * Where a list of rules is written in a post. The list replaces the bytes from `start` to `end`. `before` and
+ * `after` are ASCII text to write around the list.
  */
 export interface PlaceOfRules {
   readonly start: number;
@@ -113,16 +115,16 @@ export interface PlaceOfRules {
   readonly before: string;
   readonly after: string;
   /**
-   * Whether `matchingRules` reads the list at this place. False if the post has a repeated member, so that
-   * another list is read.
+   * Whether `matchingRules` reads the list at this place. False if the post repeats a member, so that another
+   * list is read.
    */
   readonly isRead: boolean;
 }
 
-/** The key of the list with its colon. */
+/** The key of the list, with its colon. */
 export const RULES_KEY = '"matching_rules":';
 
-/** The place of an existing list, by its start and end. */
+/** Returns the place of an existing list, which is given by its start and end. */
 export function placeOfList(
   [start, end]: readonly [number, number],
   isRead: boolean,
@@ -130,7 +132,7 @@ export function placeOfList(
   return { start, end, before: '', after: '', isRead };
 }
 
-/** The place for a new member at the end of an object. */
+/** Returns the place for a new member at the end of an object. */
 export function placeOfMember(
   object: LazyObject,
   { before, after, isRead }: Pick<PlaceOfRules, 'before' | 'after' | 'isRead'>,
@@ -139,7 +141,10 @@ export function placeOfMember(
   return { start: at, end: at, before: empty ? before : `,${before}`, after, isRead };
 }
 
-/** Whether the value at a position belongs to the last occurrence of the key in the bytes, in any object. */
+/**
+ * Whether the value at a position belongs to the last occurrence of the key in the bytes. The key may occur
+ * in any object.
+ */
 export function isLastMember(
   bytes: Buffer,
   key: string,

@@ -1,20 +1,29 @@
 /**
- * A post of the `original` format, the type of `Activity.post`. Every id is a string of digits, even if the
- * service sends a number, because 64-bit ids do not fit in a JavaScript number. The object also keeps fields
- * that this type does not list.
+ * A post in the `original` format, as `Activity.post` returns it. Every id is a string of digits, even if the
+ * service sends a number, because a JavaScript number cannot hold all digits of a 64-bit id. The object also
+ * keeps fields that this type does not list.
  */
 export interface OriginalPost {
-  /** The time of the post, such as `Wed Oct 10 20:19:24 +0000 2018`. */
+  /** When the post was created, such as `Wed Oct 10 20:19:24 +0000 2018`. */
   readonly created_at: string;
   readonly id: string;
   readonly id_str: string;
-  /** The text. If `truncated`, it has at most 140 characters, and `extended_tweet.full_text` has the full text. */
+  /**
+   * The text. If `truncated` is true, it has at most 140 characters, and `extended_tweet.full_text` has the
+   * full text.
+   */
   readonly text: string;
-  /** Replaces `text` in documents that have the full text at the top level. */
+  /** Used instead of `text` in documents that have the full text at the top level. */
   readonly full_text?: string | undefined;
-  /** The UTF-16 offsets of the displayed text, without leading mentions and trailing links. */
+  /**
+   * The range of the text that is displayed, in UTF-16 code units. Leading mentions and trailing links are
+   * outside of it.
+   */
   readonly display_text_range?: OriginalIndices | undefined;
-  /** The application as HTML: `<a href="..." rel="nofollow">name of the application</a>`. */
+  /**
+   * The application that created the post, as HTML: `<a href="..." rel="nofollow">name of the
+   * application</a>`.
+   */
   readonly source: string;
   readonly truncated: boolean;
   readonly extended_tweet?: OriginalExtendedText | undefined;
@@ -24,9 +33,9 @@ export interface OriginalPost {
   readonly in_reply_to_user_id_str: string | null;
   readonly in_reply_to_screen_name: string | null;
   readonly user: OriginalUser;
-  /** The location, latitude first. Superseded by `coordinates`. */
+  /** The location. The latitude comes first. Superseded by `coordinates`. */
   readonly geo: OriginalPoint | null;
-  /** The location, longitude first. */
+  /** The location. The longitude comes first. */
   readonly coordinates: OriginalPoint | null;
   readonly place: OriginalPlace | null;
   readonly contributors: null;
@@ -41,22 +50,22 @@ export interface OriginalPost {
   readonly retweet_count: number;
   readonly favorite_count: number;
   readonly entities: OriginalEntities;
-  /** All media of the post; `entities.media` has only the first. */
+  /** All media of the post. `entities.media` has only the first. */
   readonly extended_entities?: OriginalExtendedEntities | undefined;
   readonly favorited: boolean;
   readonly retweeted: boolean;
-  /** Present only if the post has a link. */
+  /** Present only if the post contains a link. */
   readonly possibly_sensitive?: boolean | undefined;
   readonly filter_level?: 'none' | 'low' | 'medium' | (string & {}) | undefined;
-  /** The language as BCP 47; `und` if none was recognised. */
+  /** The language as a BCP 47 code, or `und` if none was recognised. */
   readonly lang?: string | undefined;
-  /** The time in epoch milliseconds, as digits. Only in streams. */
+  /** When the post was created, in epoch milliseconds, as digits. Only in streams. */
   readonly timestamp_ms?: string | undefined;
   readonly scopes?: { readonly followers?: boolean; readonly place_ids?: readonly string[] };
   readonly withheld_copyright?: boolean | undefined;
   /**
-   * Countries in which the post is withheld, as two-letter codes. `XX` means everywhere, `XY` a copyright
-   * complaint.
+   * The countries in which the post is withheld, as two-letter codes. `XX` means everywhere. `XY` means
+   * everywhere, because of a copyright complaint.
    */
   readonly withheld_in_countries?: readonly string[] | undefined;
   readonly withheld_scope?: 'status' | 'user' | undefined;
@@ -68,21 +77,24 @@ export interface OriginalPost {
   readonly matching_rules?: readonly PostMatchingRule[] | undefined;
 }
 
-/** Edit metadata, the same in both formats, in posts since 29 September 2022. Every edit is a post with a new id. */
+/**
+ * The versions of an edited post. This has the same form in both formats. Only posts since 29 September 2022
+ * have it. Every edit creates a post with a new id.
+ */
 export interface EditHistory {
   readonly initial_tweet_id: string;
-  /** The ids of all versions, ascending; at least one. */
+  /** The ids of all versions, in ascending order. There is at least one. */
   readonly edit_tweet_ids: readonly string[];
 }
 
 export interface EditControls {
-  /** The end of the time for edits in epoch milliseconds, 30 minutes after the first version. */
+  /** Until when the post can be edited, in epoch milliseconds. This is 30 minutes after the first version. */
   readonly editable_until_ms: number;
-  /** The number of remaining edits, at most 5. */
+  /** How many more times the post can be edited, at most 5. */
   readonly edits_remaining: number;
 }
 
-/** An entry of `matching_rules`, the same in both formats. Old posts have no ids. */
+/** An entry of `matching_rules`. It has the same form in both formats. Old posts have no ids in it. */
 export interface PostMatchingRule {
   readonly tag: string | null;
   readonly id?: string | undefined;
@@ -98,7 +110,7 @@ export interface OriginalExtendedText {
   readonly extended_entities?: OriginalExtendedEntities | undefined;
 }
 
-/** The start (inclusive) and end (exclusive) in the text. */
+/** The start (inclusive) and the end (exclusive) of a part of the text. */
 export type OriginalIndices = readonly [number, number];
 
 export interface OriginalPoint {
@@ -127,7 +139,10 @@ export interface OriginalPlace {
 
 export interface OriginalPolygon {
   readonly type: 'Polygon';
-  /** Rings of four corners, longitude first, not closed. */
+  /**
+   * Rings of four corners. In each corner, the longitude comes first. The first corner is not repeated at the
+   * end.
+   */
   readonly coordinates: readonly (readonly (readonly [number, number])[])[];
 }
 
@@ -141,7 +156,7 @@ export interface OriginalUser {
   readonly url: string | null;
   readonly description: string | null;
   readonly entities?: OriginalUserEntities | undefined;
-  /** Enrichments of the profile. */
+  /** Enrichments that the service has derived from the profile. */
   readonly derived?: OriginalDerived | undefined;
   readonly protected: boolean;
   readonly verified: boolean;
@@ -179,7 +194,7 @@ export interface OriginalUser {
   readonly notifications: boolean | null;
   readonly withheld_in_countries?: readonly string[] | undefined;
   readonly withheld_scope?: 'user' | undefined;
-  /** The names of changed profile fields. Only in historical jobs. */
+  /** The names of the profile fields that have changed. Only in historical jobs. */
   readonly updated?: readonly string[] | undefined;
 }
 
@@ -200,7 +215,7 @@ export interface OriginalProfileLocation {
   readonly sub_region?: string | undefined;
   readonly locality?: string | undefined;
   readonly full_name?: string | undefined;
-  /** The position, longitude first. */
+  /** The position. The longitude comes first. */
   readonly geo?:
     | { readonly type: 'point'; readonly coordinates: readonly [number, number] }
     | undefined;
@@ -246,7 +261,7 @@ export interface OriginalUrl {
   readonly expanded_url?: string | null | undefined;
   readonly display_url?: string | null | undefined;
   readonly indices: OriginalIndices;
-  /** The result of enhanced URL expansion. */
+  /** The final URL after redirects, with details of the linked page (enhanced URL expansion). */
   readonly unwound?: OriginalUnwoundUrl | undefined;
 }
 
@@ -278,7 +293,7 @@ export interface OriginalMedia {
   readonly type: 'photo' | 'video' | 'animated_gif' | (string & {});
   readonly sizes: Readonly<Record<'thumb' | 'small' | 'medium' | 'large', OriginalMediaSize>>;
   readonly video_info?: OriginalVideo | undefined;
-  /** The id of the post in which the media was first published, if that is another post. */
+  /** The id of the post in which the media was first published. Absent if that is this post. */
   readonly source_status_id?: string | undefined;
   readonly source_status_id_str?: string | undefined;
   readonly source_user_id?: string | undefined;

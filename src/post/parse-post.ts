@@ -8,13 +8,13 @@ import type { ActivityStreamsPost } from './activity-streams-post.js';
 import type { OriginalPost } from './original-post.js';
 
 /**
- * Parses a post of either format with exact ids: ids in known fields, and all other integers of 16 or more
- * digits, become strings.
+ * Parses a post in either format and keeps its ids exact. The ids in known fields, and all other integers
+ * with 16 digits or more, become strings.
  *
- * `JSON.parse` rounds long ids, which are then restored from their `id_str` twins. To find out whether all
- * are restored, the long numbers in the bytes are counted. If some have no twin, or the count is uncertain,
- * the numbers are quoted and the text is parsed again. This is nearly as fast as `JSON.parse`. Assumes that
- * ids are integers.
+ * `JSON.parse` rounds long ids. They are then restored from their twins, the members with `_str`. To find out
+ * whether all of them were restored, the long numbers in the bytes are counted. If some have no twin, or the
+ * count is uncertain, all long numbers are put in quotes and the text is parsed again. This method is nearly
+ * as fast as `JSON.parse` alone. Assumes that ids are integers.
  *
  * @throws DataError If the bytes are not a JSON object.
  */
@@ -30,13 +30,13 @@ export function parsePost(bytes: Buffer): OriginalPost | ActivityStreamsPost {
   return post as unknown as OriginalPost | ActivityStreamsPost;
 }
 
-/** An object in a parsed post, with any members. */
+/** An object in a parsed post. It may have any members. */
 type Fields = Record<string, unknown>;
 
-/** The smallest number of 16 digits. */
+/** The smallest number that has 16 digits. */
 const LONG = 1e15;
 
-/** Restores ids in place. Returns the number of long ids with a twin; `NaN` if a long id has none. */
+/** Restores ids in place. Returns how many long ids have a twin, or `NaN` if any long id has none. */
 function restoreIds(post: Fields): number {
   let restored = restoreText(post) + restoreEach(post.matching_rules);
   if (post.id !== undefined) {
@@ -69,7 +69,7 @@ function restoreIds(post: Fields): number {
   return restored;
 }
 
-/** Restores the entities of a post or of its long text. */
+/** Restores the ids in the entities of a post, or of its long text. */
 function restoreText(post: Fields): number {
   return (
     restoreEntities(post.entities) +
@@ -108,13 +108,15 @@ function restoreFields(fields: Fields): number {
   return restored;
 }
 
-/** Returns 1 for a long number with a twin, or `NaN` for one without. */
+/**
+ * Returns 1 for a long number that has a twin, `NaN` for a long number without one, and 0 for anything else.
+ */
 function countRestored(id: unknown, twin: unknown): number {
   if (typeof id !== 'number' || (id < LONG && id > -LONG)) return 0;
   return typeof twin === 'string' ? 1 : Number.NaN;
 }
 
-/** The exact id, from its `_str` twin if the id is a number. */
+/** Returns the exact id. If the id is a number, takes it from the twin, the member with `_str`. */
 export function exactId(id: unknown, twin: unknown): unknown {
   if (typeof id !== 'number' && typeof id !== 'string') return id;
   return typeof twin === 'string' ? twin : String(id);
@@ -123,21 +125,21 @@ export function exactId(id: unknown, twin: unknown): unknown {
 const DOT = 0x2e;
 const E = 0x65;
 
-/** The number of digits from which a number counts as long. */
+/** A number with this many digits or more counts as long. */
 const LONG_DIGITS = 16;
 
 /**
  * Counts the integers of 16 digits or more that are values of keys in a JSON document, without parsing it.
- * Decides by the bytes around the digits. Returns -1 if it cannot tell a number from a part of a string.
+ * The bytes around the digits decide. Returns -1 if they do not tell a number from a part of a string.
  *
- * Reads only every 16th byte, because 16 adjacent digits always include one of these.
+ * Reads only every 16th byte, because 16 adjacent digits always include one of these bytes.
  */
 export function countLongIds(json: Uint8Array): number {
   const { length } = json;
   let count = 0;
   for (let probe = LONG_DIGITS - 1; probe < length; probe += LONG_DIGITS) {
-    // 16 digits around a probe extend at least 8 digits to one side, so 8 bytes are checked first.
-    // Most probes end here.
+    // If a probe is inside 16 digits, at least 8 of the other digits are on one side of it, so the byte at
+    // that distance is checked first. Most probes end here.
     if (!isDigit(json[probe])) continue;
     if (!isDigit(json[probe - 8]) && !(probe + 8 < length && isDigit(json[probe + 8]))) continue;
     let start = probe;
@@ -154,21 +156,24 @@ export function countLongIds(json: Uint8Array): number {
   return count;
 }
 
-/** Whether the digits at this position are the value of a key, a part of a string, or possibly either. */
+/** Tells whether the digits at this position are the value of a key, a part of a string, or may be either. */
 function roleOf(json: Uint8Array, start: number): 'value' | 'string' | 'doubtful' {
   const before = json[start - 1];
   if (before === MINUS) return mayPrecedeValue(json[start - 2]) ? 'doubtful' : 'string';
   // A number cannot start directly after a quote, a letter or a slash.
   if (before !== COLON) return mayPrecedeValue(before) ? 'doubtful' : 'string';
   const quote = json[start - 2];
-  // A colon outside of a string comes after a key.
+  // A colon outside of a string always follows a key.
   if (quote !== QUOTE) return mayPrecedeValue(quote) ? 'doubtful' : 'string';
   const last = json[start - 3];
-  // After any other byte, a quote closes a string, and a string with a colon after it is a key.
+  // After any other byte, the quote closes a string. If a colon follows a string, the string is a key.
   return last === QUOTE || last === BACKSLASH || mayPrecedeValue(last) ? 'doubtful' : 'value';
 }
 
-/** Whether a value can start after this byte: white space, a comma, a colon, or an opening bracket or brace. */
+/**
+ * Whether a value can begin right after this byte: white space, a comma, a colon, an opening bracket or an
+ * opening brace.
+ */
 function mayPrecedeValue(byte: number | undefined): boolean {
   return byte === undefined || byte <= 0x20 || byte === COMMA || byte === COLON || isOpening(byte);
 }

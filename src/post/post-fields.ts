@@ -1,23 +1,23 @@
-/** Longitude, then latitude, in degrees. */
+/** The longitude, then the latitude, in degrees. */
 export type Position = readonly [number, number];
 
 export interface Person {
-  /** The id of the user, as digits; empty if the post does not have it. */
+  /** The id of the user, as digits. Empty if the post does not have it. */
   readonly id: string;
   /** The handle, without `@`, in lower case. */
   readonly handle: string;
-  /** The handle in its original case. */
+  /** The handle, without `@`, in its original case. */
   readonly writtenHandle: string;
 }
 
 export interface Link {
-  /** The short URL, as in the text. */
+  /** The short URL, as it appears in the text. */
   readonly url: string;
-  /** The URL as posted, and the final URL after all redirects. */
+  /** The URL that the author posted. `unwound` is the final URL after all redirects. */
   readonly expanded: string;
   readonly unwound: string;
   readonly display: string;
-  /** Title and description of the linked page. */
+  /** The title of the linked page. `description` is its description. */
   readonly title: string;
   readonly description: string;
 }
@@ -25,24 +25,24 @@ export interface Link {
 export interface Medium {
   /** The kind of media: `photo`, `video` or `animated_gif`. */
   readonly type: string;
-  /** The URL of the picture, or of a still of the video. */
+  /** The URL of the picture, or of a still image of the video. */
   readonly url: string;
 }
 
-/** The fields of an author. A count is `undefined` if the post does not have it. */
+/** The fields of a post's author. A count is `undefined` if the post does not have it. */
 export interface AuthorFields extends Person {
   readonly name: string;
   readonly bio: string;
   readonly location: string;
-  /** A URL in the profile: a link or the picture. */
+  /** The link in the profile. `image` is the URL of the profile picture. */
   readonly url: string;
   readonly image: string;
   readonly verified: boolean | undefined;
   /** Whether the account is protected. Only in the `original` format. */
   readonly protected: boolean | undefined;
   /**
-   * The time at which the account was created, in epoch milliseconds, rounded down to whole seconds, the
-   * precision of the `original` format.
+   * When the account was created, in epoch milliseconds. Rounded down to whole seconds, because the
+   * `original` format is no more precise.
    */
   readonly createdAt: number | undefined;
   readonly statuses: number | undefined;
@@ -53,7 +53,7 @@ export interface AuthorFields extends Person {
   readonly homes: readonly Home[];
 }
 
-/** A location of the author, derived from the profile. */
+/** A location of the author that the service has derived from the profile. */
 export interface Home {
   readonly countryCode: string;
   readonly region: string;
@@ -68,9 +68,9 @@ export interface PlaceFields {
   readonly fullName: string;
   readonly countryCode: string;
   readonly country: string;
-  /** The type of the location: `city`, `admin`, `country`, `neighborhood` or `poi`. */
+  /** The type of the place: `city`, `admin`, `country`, `neighborhood` or `poi`. */
   readonly type: string;
-  /** The corners of the outline; empty if the post has none. */
+  /** The corners of the outline. Empty if the post has no outline. */
   readonly corners: readonly Position[];
 }
 
@@ -78,7 +78,7 @@ export interface PlaceFields {
 export interface SharedFields {
   readonly id: string;
   readonly author: Person;
-  /** The time of the post in epoch milliseconds. */
+  /** When the post was created, in epoch milliseconds. */
   readonly postedAt: number | undefined;
   readonly favorites: number | undefined;
   readonly retweets: number | undefined;
@@ -86,14 +86,15 @@ export interface SharedFields {
 }
 
 /**
- * The fields that rules test and columns show, the same for both formats. A field is empty if the post does
- * not have it, or if it has the wrong type. A retweet has the full text and the entities of the retweeted
- * post, after `RT @handle: ` and the mention of its author, and has no place.
+ * The fields that rules test and columns show. They are the same for both formats. A field is empty if the
+ * post does not have it, or if it has an unexpected type. A retweet has the full text and the entities of the
+ * retweeted post. Its text begins with `RT @handle: `, its mentions begin with that author, and it has no
+ * place.
  */
 export interface PostFields {
   readonly id: string;
   readonly text: string;
-  /** The address of the post, in the notation of the `activity_streams` format. */
+  /** The URL of the post, as the `activity_streams` format writes it. */
   readonly link: string;
   /** The hashtags, without `#`. */
   readonly hashtags: readonly string[];
@@ -103,32 +104,32 @@ export interface PostFields {
   readonly links: readonly Link[];
   readonly media: readonly Medium[];
   readonly author: AuthorFields;
-  /** The user that the post replies to. */
+  /** The user to whom the post replies. */
   readonly replyTo: Person | undefined;
-  /** The id of the post that it replies to; empty if it is not a reply. */
+  /** The id of the post to which this post replies. Empty if it is not a reply. */
   readonly repliedId: string;
   readonly retweeted: SharedFields | undefined;
   readonly isQuote: boolean;
-  /** The id of the quoted post, even if that post is gone. In the `activity_streams` format, set only if the quoted post was delivered. */
+  /**
+   * The id of the quoted post, even if that post no longer exists. In the `activity_streams` format, set only
+   * if the quoted post was delivered with this post.
+   */
   readonly quotedId: string;
   readonly favorites: number | undefined;
   readonly retweets: number | undefined;
-  /** The number of replies. Only the `original` format has this count and the next two. */
+  /** The number of replies. Only the `original` format has `replies`, `quotes` and `possiblySensitive`. */
   readonly replies: number | undefined;
   readonly quotes: number | undefined;
   readonly possiblySensitive: boolean | undefined;
-  /**
-   * The codes of the countries in which the post is withheld; `undefined` if there are none. Only in the
-   * `original` format.
-   */
+  /** The codes of the countries in which the post is withheld. `undefined` if there are none. */
   readonly withheldIn: readonly string[] | undefined;
   readonly isNullcast: boolean;
-  /** The language; `und` if it is unknown. */
+  /** The language code. It is `und` if the language is unknown. */
   readonly lang: string;
   readonly place: PlaceFields | undefined;
   readonly position: Position | undefined;
   readonly source: { readonly name: string; readonly link: string };
   readonly quoted: PostFields | undefined;
-  /** The full text of the quoted post. */
+  /** The full text of the quoted post. Empty if there is none. */
   readonly quotedText: string;
 }

@@ -1,7 +1,7 @@
 import { DAY, floorTo, HOUR, MINUTE, SEGMENT } from '../base/time.js';
 import type { Activity } from './activity.js';
 
-/** The fields that posts can be grouped by. */
+/** The fields by which posts can be grouped. */
 export type PostKey =
   | 'author'
   | 'day'
@@ -14,8 +14,9 @@ export type PostKey =
   | 'segment';
 
 /**
- * Functions that return a key of a post, cheap to compute and to compare. The key for a unit of time is the
- * start of the unit in epoch milliseconds (UTC). The key for a month is the number of months since year 0.
+ * Functions that return a key for a post, for each field by which posts can be grouped. Keys are cheap to
+ * compute and to compare. The key for a unit of time is the start of the unit in epoch milliseconds (UTC).
+ * The key for a month is the number of months since the year 0.
  *
  * @throws DataError if the post does not have the field.
  */

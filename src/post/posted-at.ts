@@ -10,7 +10,7 @@ const ISO_MARKS = Buffer.from('--T::.Z');
 const ISO_PLACES = [4, 7, 10, 13, 16, 19, 23];
 
 /**
- * Parses a time such as `Wed Oct 10 20:19:24 +0000 2018` to epoch milliseconds. Returns `NaN` for any other
+ * Parses a time such as `Wed Oct 10 20:19:24 +0000 2018`. Returns epoch milliseconds, or `NaN` for any other
  * format.
  */
 export function parseCreatedAt(text: string): number {
@@ -22,8 +22,9 @@ export function parseCreatedAt(text: string): number {
 }
 
 /**
- * Parses such a time from the 30 bytes at `start`, without creating a string. Returns `NaN` also for a day
- * that its month never has, and for a year before 1000.
+ * Parses a time such as `Wed Oct 10 20:19:24 +0000 2018` from the 30 bytes at `start`, without creating a
+ * string. Returns epoch milliseconds, or `NaN` for any other format. Also returns `NaN` for a day that its
+ * month never has, and for a year before 1000.
  */
 export function createdAtIn(bytes: Uint8Array, start: number): number {
   if (!isName(bytes, start) || !isName(bytes, start + 4)) return Number.NaN;
@@ -44,8 +45,8 @@ export function createdAtIn(bytes: Uint8Array, start: number): number {
 
 /**
  * Parses a time such as `2018-10-10T20:19:24.000Z` from the 24 bytes at `start`, without creating a string.
- * Returns `NaN` for other notations that `parseIsoTime` accepts, for days after the 28th in a month that may
- * be shorter, and for years before 1000.
+ * Returns epoch milliseconds. Returns `NaN` for the other notations that `parseIsoTime` accepts, for a day
+ * that its month does not have in every year, and for a year before 1000.
  */
 export function isoTimeIn(bytes: Uint8Array, start: number): number {
   for (let mark = 0; mark < ISO_MARKS.length; mark++)
@@ -65,7 +66,10 @@ export function isoTimeIn(bytes: Uint8Array, start: number): number {
     : Number.NaN;
 }
 
-/** Parses a time such as `2018-10-10T20:19:24.000Z` to epoch milliseconds. Returns `NaN` for any other format. */
+/**
+ * Parses a time such as `2018-10-10T20:19:24.000Z`. Returns epoch milliseconds, or `NaN` for any other
+ * format.
+ */
 export function parseIsoTime(text: string): number {
   return ISO.test(text) ? Date.parse(text) : Number.NaN;
 }
@@ -74,7 +78,7 @@ function twoDigits(text: string, at: number): number {
   return text.charCodeAt(at) * 10 + text.charCodeAt(at + 1) - 0x30 * 11;
 }
 
-/** Whether three letters start here, the first a capital. */
+/** Whether a capital letter and two small letters begin at `start`. */
 function isName(bytes: Uint8Array, start: number): boolean {
   const first = bytes[start]!;
   const isCapital = first >= 0x41 && first <= 0x5a;

@@ -24,9 +24,9 @@ import type {
 } from './post-fields.js';
 
 /**
- * Creates a function that returns objects with getters, which read their values from a source when they are
- * used. All objects have one class, whose prototype has the getters, because defining these for each object
- * would take longer than reading them.
+ * Creates a function that returns objects with getters. Each getter reads its value from a source when it is
+ * used. All these objects have one class, whose prototype has the getters. Defining the getters for each
+ * object would take longer than reading the values.
  */
 export function viewOf<Source, Fields extends object>(
   readers: {
@@ -52,15 +52,18 @@ export function viewOf<Source, Fields extends object>(
   return source => new View(source) as unknown as Fields;
 }
 
-/** A post with the data that its fields are read from. */
+/** A post, and the data from which its fields are read. */
 interface Source {
   readonly format: Format;
   readonly post: object;
-  /** The post that has the text and entities: the retweeted post of a retweet, otherwise the post itself. */
+  /**
+   * The post that has the text and the entities. For a retweet, this is the retweeted post, otherwise the
+   * post itself.
+   */
   readonly content: object;
   /**
-   * Link enrichments of the posts around this one. The enrichments of a quoted post are at the root of the
-   * document.
+   * The link enrichments of the posts that contain this post. The enrichments of a quoted post are at the top
+   * level of the document.
    */
   readonly outerUrls: readonly EnrichedUrl[];
 }
@@ -83,12 +86,12 @@ interface UrlEntity {
   };
 }
 
-/** The fields that rules test and columns show, for a post of either format. */
+/** Returns the fields that rules test and columns show, for a post in either format. */
 export function fieldsOf({ post }: Pick<Activity, 'post'>): PostFields {
   return fieldsIn(sourceOf(post, formatOf(post)));
 }
 
-/** The format of a parsed post. Does not use `in`, because members may be getters. */
+/** Returns the format of a parsed post. Does not use `in`, because members may be getters. */
 export function formatOf(post: Partial<OriginalPost> | ActivityStreamsPost): Format {
   const { created_at: createdAt } = post as Partial<OriginalPost>;
   return createdAt === undefined ? 'activity_streams' : 'original';
@@ -98,35 +101,35 @@ function sourceOf(post: object, format: Format, outerUrls: readonly EnrichedUrl[
   return { format, post, content: sharedPost(post, format) ?? post, outerUrls };
 }
 
-/** The retweeted post of a retweet. */
+/** Returns the retweeted post, if the post is a retweet. */
 function sharedPost(post: object, format: Format): object | undefined {
   const shared = OWN.shared.read(post, format);
   if (!isObject(shared)) return undefined;
   if (format === 'original') return shared;
-  // In `activity_streams`, the `object` of a post that is not a retweet is a note.
+  // In `activity_streams`, the `object` of a post is a note, unless the post is a retweet.
   const isRetweet =
     OWN.verb.read(post, format) === 'share' && OWN.sharedAuthor.read(post, format) !== undefined;
   return isRetweet ? shared : undefined;
 }
 
-/** The post that a post, or its retweeted post, quotes. */
+/** Returns the post that the post, or the post that it retweets, quotes. */
 function quotedPost({ post, content, format }: Omit<Source, 'outerUrls'>): object | undefined {
   const quoted = SHOWN.quoted.read(content, format) ?? SHOWN.quoted.read(post, format);
   return isObject(quoted) ? quoted : undefined;
 }
 
 /**
- * The post that a field is read from:
+ * The post from which a field is read:
  * - `own`: the post itself;
  * - `unshared`: the post itself, unless it is a retweet;
- * - `retweet`: the post itself, only if it is a retweet;
+ * - `retweet`: the post itself, if it is a retweet;
  * - `shown`: the retweeted post if there is one, otherwise the post itself;
  * - `shared`: the retweeted post;
  * - `quoted`: the quoted post.
  */
 export type Part = 'own' | 'unshared' | 'retweet' | 'shown' | 'shared' | 'quoted';
 
-/** A part of a post; `undefined` if the post does not have it. */
+/** Returns a part of a post. Returns `undefined` if the post does not have the part. */
 export function partOf(post: object, format: Format, part: Part): object | undefined {
   if (part === 'own') return post;
   const shared = sharedPost(post, format);
@@ -145,7 +148,7 @@ export function partOf(post: object, format: Format, part: Part): object | undef
   }
 }
 
-/** The part of a `Field` that this file reads. */
+/** What this file uses of a `Field`. */
 interface Readable<T> {
   read(post: object, format: Format): T;
 }
@@ -239,7 +242,7 @@ function linksOf({ content, format }: Source): readonly Link[] {
   }));
 }
 
-/** Reads links with their targets. In `activity_streams`, these are in another list. */
+/** Reads links together with their targets. In `activity_streams`, the targets are in a separate list. */
 function enrichedLinksOf(source: Source): readonly Link[] {
   const enrichedUrls = enrichedUrlsOf(source);
   return list<UrlEntity>(SHOWN.urls.read(source.content, source.format)).map(one => {
@@ -261,13 +264,14 @@ function enrichedUrlsOf({ post, content, format, outerUrls }: Source): readonly 
   return [...outerUrls, ...urlsOf(post), ...(content === post ? [] : urlsOf(content))];
 }
 
-/** The user that a post replies to. */
+/** Returns the user to whom a post replies. */
 function replyTo(source: Source): Person | undefined {
   const { post, format } = source;
   if (!isReply(post, format)) return undefined;
   const handle = REPLY.handle.read(post, format);
   if (format === 'original') return person(REPLY.userId.read(post, format), handle);
-  // The link has the handle. The id is known only if the post also mentions that user, or if that user is its author.
+  // The link contains only the handle. The id is known only if the post also mentions that user, or if that
+  // user is its author.
   const to = person('', handle);
   const known = mentionsOf(source).find(mention => mention.handle === to.handle);
   return { ...to, id: (known ?? authorWith(to.handle, source))?.id ?? '' };
@@ -284,7 +288,7 @@ function isReply(post: object, format: Format): boolean {
   return [id, userId, handle].some(field => field.read(post, format) !== '');
 }
 
-/** The author of a post. */
+/** Returns the author of a post. */
 function personIn(post: object, format: Format): Person {
   return person(AUTHOR.id.read(post, format), AUTHOR.writtenHandle.read(post, format));
 }

@@ -7,8 +7,8 @@ interface Entry<T> {
 }
 
 /**
- * A map from short byte sequences to values, with at most 1,024 entries. A `Map` with string keys takes twice
- * as long, because each call needs a string and its hash.
+ * A map from short sequences of bytes to values, with at most 1,024 entries. A `Map` with string keys would
+ * take twice as long, because it needs a string and its hash for each call.
  */
 export class BytesMap<T> {
   readonly #entries = new Map<number, Entry<T>>();
@@ -22,7 +22,7 @@ export class BytesMap<T> {
     return entry.value;
   }
 
-  /** Sets a value. Replaces an entry whose bytes have the same hash. */
+  /** Sets a value. Replaces the entry with the same hash, if there is one. */
   set(bytes: Uint8Array, start: number, end: number, value: T): void {
     if (end - start > MAX_BYTES) return;
     if (this.#entries.size >= MAX_ENTRIES) this.#entries.clear();
@@ -34,8 +34,8 @@ export class BytesMap<T> {
 }
 
 /**
- * The FNV-1a hash of all bytes, four at a time. All bytes are needed, because posts with different
- * rules may end with the same bytes.
+ * Returns the FNV-1a hash of all bytes, four bytes at a time. It covers all bytes, because posts with
+ * different rules may end with the same bytes.
  */
 function hash(bytes: Uint8Array, start: number, end: number): number {
   let mixed = 0x811c9dc5;

@@ -1,24 +1,28 @@
 import { FIND_MEMBERS } from './find-members-wasm.js';
 
-/** The keys of the members to find. For a member that is an object, `true`, or the keys to find in it. */
+/**
+ * The keys of the members to find. If a member is an object, its value here is `true`, or the keys to find
+ * inside that object.
+ */
 export interface WantedMembers {
   readonly [key: string]: true | WantedMembers;
 }
 
-/** The exports of `find-members.as`. */
+/** The exports of the WebAssembly module that `find-members.as` defines. */
 interface Module {
   readonly memory: { readonly buffer: ArrayBuffer };
   findMembers(length: number, table: number, spans: number, bytes: number): number;
   findInElement(at: number, table: number, spans: number, bytes: number): number;
   /**
-   * Decodes the string between two positions of the document, without its quotes. Returns the end of the
-   * decoded string in the memory, or -1 if the string is invalid or must be decoded in another way.
+   * Decodes the string between two positions of the document, without its quotes. Returns the position after
+   * the decoded string in the module's memory. Returns -1 if the string is invalid or must be decoded in
+   * another way.
    *
-   * @param at The start of the decoded string in the memory. After it, there must be room for three times the
-   * length of the string, and 64 bytes.
-   * @param mode Flags of `DECODED`.
-   * @param prefix The start of other bytes of the document to write before the string. They must not contain
-   * quotes or commas.
+   * @param at Where to write the decoded string in the module's memory. There must be room for three times
+   *   the length of the string, plus 64 bytes.
+   * @param mode The sum of flags in `DECODED`.
+   * @param prefix The start of other bytes in the document that are written before the string. These bytes
+   *   must not contain quotes or commas.
    */
   decodeText(
     from: number,
@@ -30,25 +34,25 @@ interface Module {
   ): number;
 }
 
-/** Flags for how a string is decoded. They are added. */
+/** Flags that tell how a string is decoded. Several flags are added up. */
 export const DECODED = {
-  /** Writes UTF-8. */
+  /** Writes the string as UTF-8. */
   plain: 0,
-  /** Writes UTF-8, with `&amp;`, `&lt;` and `&gt;` decoded. */
+  /** Writes the string as UTF-8, and decodes `&amp;`, `&lt;` and `&gt;`. */
   entities: 1,
-  /** Writes a CSV field, quoted if needed. */
+  /** Writes a CSV field, with quotes if they are needed. */
   field: 2,
-  /** Writes an element of a JSON list in a CSV field. */
+  /** Writes an element of a JSON list that is inside a CSV field. */
   element: 4,
 } as const;
 
-/** A user of the memory for decoded strings, which has one user at a time. */
+/** Something that uses the memory for decoded strings. Only one user can use it at a time. */
 export interface DecodingUser {
-  /** Called before another user gets the memory. Must copy everything that is still needed. */
+  /** Called before another user gets the memory. The user must copy everything that it still needs. */
   leave(): void;
 }
 
-/** Decodes strings of the document into memory that one user has at a time. */
+/** Decodes strings of the document into memory. Only one user can use this memory at a time. */
 export class StringDecoder {
   readonly decode: Module['decodeText'];
   /** The size of the memory in bytes. */
@@ -63,8 +67,8 @@ export class StringDecoder {
   }
 
   /**
-   * Takes the memory that `decode` writes to. Its user may also write other bytes to it. Call this
-   * for each document, because another user may have taken the memory.
+   * Returns the memory into which `decode` writes. The user may also write other bytes into it. Call this for
+   * each document, because another user may have taken the memory since the last call.
    */
   memoryFor(user: DecodingUser): Buffer {
     if (this.#user !== user) {
@@ -75,37 +79,41 @@ export class StringDecoder {
   }
 }
 
-/** Reads elements of arrays in the document, one at a time. */
+/** Reads the elements of arrays in the document, one element at a time. */
 export interface Elements {
-  /** The index in `spans` of the first value of the last read element. */
+  /** The index in `spans` of the first value of the element that was read last. */
   readonly first: number;
   /**
-   * Reads the element after an opening bracket or comma, and returns the position after it. Returns 0 if the
-   * element has another type or is not JSON.
+   * Reads the element after an opening bracket or a comma. Returns the position after the element. Returns 0
+   * if the element has an unexpected type or is not JSON.
    */
   read(at: number): number;
 }
 
-/** Declared here, because Node's types do not contain it. */
+/** Declared here because Node's types do not contain it. */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object) => { readonly exports: unknown };
 };
 
-// Addresses in the memory of the module. The addresses of the document and of decoded strings must be equal to the
-// constants in `find-members.as`.
+// Addresses in the memory of the module. Those of the document and of the decoded strings must be the same as
+// in `find-members.as`.
 const SPANS = 1024;
 const TABLES = 8 * 1024;
 const DOCUMENT = 64 * 1024;
 const DECODED_STRINGS = 6 * 64 * 1024;
 const END = 14 * 64 * 1024;
 
-/** The module reads blocks of this size, and therefore up to a block beyond the end of a document. */
+/**
+ * The module reads blocks of this size, in bytes. It may therefore read up to one block beyond the end of a
+ * document.
+ */
 const BLOCK_BYTES = 16;
 
-/** The number of entries in a hash table of keys. */
+/** The number of slots in a hash table of keys. */
 const SLOTS = 64;
-// A wanted key, with the layout of `find-members.as`: its first eight bytes, then other data at these offsets.
+// A wanted key, in the layout that `find-members.as` defines: the first eight bytes of the key, then other
+// data at these offsets.
 const KEY_LENGTH = 8;
 const KEY_MEMBERS = 12;
 const KEY_NEXT = 16;
@@ -114,23 +122,24 @@ const KEY_BYTES = 24;
 const HASH_FACTOR = 0x9e3779b97f4a7c15n;
 
 /**
- * Finds the wanted members of a JSON document, without parsing the others, by WebAssembly, which reads 16
- * bytes at a time. Only this class knows addresses in the memory of its module; it returns positions in the
- * last document.
+ * Finds the wanted members of a JSON document without parsing the other members. Uses WebAssembly, which
+ * reads 16 bytes at a time. Addresses in the memory of the module are known only to this class. Callers get
+ * positions in the document that was read last.
  *
- * Skipped members are not validated, except for strings, commas, colons, and the depth of brackets. Wanted
- * strings must not contain control characters. Other wanted values must be validated by their reader.
+ * Skipped members are not validated, except for their strings, commas and colons, and the depth of their
+ * brackets. Wanted strings must not contain control characters. All other wanted values must be validated by
+ * the code that reads them.
  */
 export class MemberFinder {
-  /** The bytes of the document. */
+  /** The bytes of the document that was read last. */
   readonly bytes: Buffer;
   /**
-   * The positions of wanted values in the document. A value has a number, which is the index of its start in
-   * this array. The start is 0 if the document does not have the value. The next entry is its end, with bits
-   * for the content of a string, see `member-values.ts`.
+   * The positions of wanted values in the document. A value is identified by the index of its start in this
+   * array. If the document does not have the value, its start is 0. The next entry is the end of the value.
+   * For a string, bits of the end describe its content, see `member-values.ts`.
    */
   readonly spans: Uint32Array;
-  /** The number of each wanted member, by path, such as `user.name`. */
+  /** The index in `spans` of each wanted member, by the path of the member, such as `user.name`. */
   readonly members: ReadonlyMap<string, number>;
   readonly strings: StringDecoder;
   readonly #module: Module;
@@ -155,8 +164,8 @@ export class MemberFinder {
   }
 
   /**
-   * Finds the members of the document between two positions. Returns `false` if the document is too large,
-   * not an object or not JSON, or if it has a wanted key twice or escapes in keys.
+   * Finds the members of the document between two positions. Returns `false` if the document is too large, is
+   * not an object or is not JSON. Also returns `false` if it repeats a wanted key, or if a key has escapes.
    */
   find(content: Buffer, start: number, end: number): boolean {
     const length = end - start;
@@ -167,8 +176,8 @@ export class MemberFinder {
   }
 
   /**
-   * Returns a reader of array elements. Elements are objects with wanted members, whose values are numbered
-   * in the order of `wanted`, or strings.
+   * Returns a reader of the elements of an array. If `wanted` is given, the elements are objects, and the
+   * indexes of their members follow the order of `wanted`. Otherwise, the elements are strings.
    */
   elements(wanted?: WantedMembers): Elements {
     const spans = this.#takeSpans(wanted ?? { string: true });
@@ -182,8 +191,8 @@ export class MemberFinder {
   }
 
   /**
-   * Writes a table of keys with the layout of `find-members.as`, and numbers the members. A member has a
-   * smaller number than the members in it.
+   * Writes a table of keys in the layout that `find-members.as` defines, and assigns an index to each member.
+   * A member has a smaller index than the members inside it.
    */
   #addTable(wanted: WantedMembers, spans: number, members: Map<string, number>, path = ''): number {
     const memory = this.#memory;
@@ -225,7 +234,7 @@ export class MemberFinder {
   }
 }
 
-/** The number of the value whose span is at this address. */
+/** Returns the index in `spans` of the value whose span is at this address. */
 function numberOf(span: number): number {
   return (span - SPANS) / 4;
 }

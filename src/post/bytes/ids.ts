@@ -12,16 +12,16 @@ const HALF = 2 ** 32;
 const ZERO = 0x30;
 
 /**
- * Parses ids that are 64-bit integers, as two halves of 32 bits. One object is reused, because it is called
- * for each post.
+ * Parses ids that are 64-bit integers into two halves of 32 bits. An object of this class is reused for many
+ * ids, so that parsing creates no objects.
  */
 export class IdNumber {
   high = 0;
   low = 0;
 
   /**
-   * Whether the id is a 64-bit integer without leading zeros. 0 is excluded, because tables use it for free
-   * slots.
+   * Parses an id. Returns whether it is a 64-bit integer without leading zeros. 0 is not accepted, because
+   * hash tables use it for free slots.
    */
   parse(id: string): boolean {
     const { length } = id;
@@ -29,7 +29,7 @@ export class IdNumber {
     let high = 0;
     let low = 0;
     for (let at = 0; at < length; ) {
-      // Six digits at a time stay exact in a double, because 2^32 * 10^6 < 2^53.
+      // Six digits at a time are calculated exactly in a double, because 2^32 * 10^6 < 2^53.
       const end = Math.min(at + 6, length);
       let part = 0;
       let scale = 1;
@@ -49,7 +49,10 @@ export class IdNumber {
     return true;
   }
 
-  /** Like `parse`, for the digits that start here in the bytes, up to the next byte that is not a digit. */
+  /**
+   * Like `parse`, for digits in bytes. They begin at `start` and end before the first byte that is not a
+   * digit.
+   */
   parseDigits(bytes: Uint8Array, start: number): boolean {
     let high = 0;
     let low = 0;
@@ -85,7 +88,7 @@ const FIRST_KEY = bytesOf('{"created_at"');
 const NUMBER_KEY = bytesOf(',"id":');
 const ID_KEY = bytesOf(',"id_str":"');
 const LAST = bytesOf('"}');
-/** The pattern for the start of a post of the original format. */
+/** The pattern for the start of a post in the `original` format. */
 const START = bytesOf(
   ...['{"created_at":', OPTIONAL_SPACE, '"', TIME, '",', OPTIONAL_SPACE],
   ...['"id":', OPTIONAL_SPACE, DIGITS, ',', OPTIONAL_SPACE],
@@ -99,9 +102,9 @@ function bytesOf(...pieces: readonly (string | number)[]): Uint8Array {
 }
 
 /**
- * Returns the id of a post whose first members are `created_at`, a number `id` and `id_str`, which
- * is how the service prints the original format. One space may follow each colon and comma, because
- * many JSON libraries print it. Returns `undefined` for any other document.
+ * Returns the id of a post whose first members are `created_at`, a number `id` and `id_str`. The service
+ * prints the `original` format in this way. One space may follow each colon and comma, because many JSON
+ * libraries print one. Returns `undefined` for any other document.
  */
 export function leadingId(json: Buffer): string | undefined {
   const start = leadingIdStart(json);
@@ -109,9 +112,9 @@ export function leadingId(json: Buffer): string | undefined {
 }
 
 /**
- * The position of the digits of `leadingId` in a document that starts here, or -1. A quote follows the
- * digits. Never reads beyond the line. A single loop over all bytes, because V8 compiles it in a third of the
- * time that a function for each piece would take.
+ * Returns the position of the digits that `leadingId` returns, in a document that begins at `start`. Returns
+ * -1 if there is no such id. A quote follows the digits. Never reads beyond the line. This is a single loop
+ * over all bytes: V8 compiles it in a third of the time that separate functions would take.
  */
 export function leadingIdStart(json: Buffer, start = 0): number {
   let at = start;
@@ -135,13 +138,14 @@ export function leadingIdStart(json: Buffer, start = 0): number {
 }
 
 /**
- * Returns the id of a post of the original format whose last members are a number `id` and
- * `id_str`, because some libraries move them there. Returns `undefined` for any other document.
+ * Returns the id of a post in the `original` format whose last members are a number `id` and `id_str`. Some
+ * libraries move them to the end. Returns `undefined` for any other document.
  */
 export function trailingId(json: Buffer): string | undefined {
   if (!isTextAt(json, FIRST_KEY, 0)) return undefined;
-  // Read backwards, these bytes can have no other meaning in JSON. The last quote closes a string, so the quote
-  // before the digits opens it, and so on, up to the comma before `"id"`, which separates two members.
+  // Read backwards, these bytes can mean only one thing in JSON. The last quote closes a string, so the quote
+  // before the digits opens that string, and so on, up to the comma before `"id"`, which separates two
+  // members.
   const end = json.length - LAST.length;
   const start = beforeDigits(json, end);
   const afterNumber = start - ID_KEY.length;

@@ -3,12 +3,15 @@ import { exactId } from '../parse-post.js';
 import type { Elements, MemberFinder, WantedMembers } from './find-members.js';
 import { readMember } from './member-values.js';
 
-/** Returns the value of a wanted member of an element, by the index of the member (depth first). */
+/**
+ * Returns the value of a wanted member of the current element. `place` is the index of the member, counted
+ * depth first.
+ */
 type ReadMember = (place: number) => unknown;
 
 /**
- * A list of objects in posts: the members that columns and rules read, and a function that creates an element
- * from their values.
+ * Describes a list of objects in posts: its key, the members that columns and rules read, and how an element
+ * is created from the values of these members.
  */
 interface ListOfObjects {
   readonly key: string;
@@ -18,7 +21,7 @@ interface ListOfObjects {
 
 const tag = { wanted: { text: true }, element: (read: ReadMember) => ({ text: read(0) }) } as const;
 
-/** The lists of entities, by their key in posts of both formats. */
+/** The lists of entities. Each list has the same key in both formats. */
 export const LISTS: readonly ListOfObjects[] = [
   { key: 'hashtags', ...tag },
   { key: 'symbols', ...tag },
@@ -56,7 +59,9 @@ export const LISTS: readonly ListOfObjects[] = [
   },
 ];
 
-/** Reads the elements of a list from their bytes. Parsing the list would take several times as long. */
+/**
+ * Reads the elements of a list from their bytes. Parsing the list as JSON would take several times as long.
+ */
 export class ListInBytes {
   readonly #finder: MemberFinder;
   readonly #elements: Elements;
@@ -69,10 +74,10 @@ export class ListInBytes {
   }
 
   /**
-   * Returns the elements of the list between two positions, with the wanted members; `undefined` if the list
-   * has to be parsed.
+   * Returns the elements of the list between two positions, with the wanted members. Returns `undefined` if
+   * the list has to be parsed instead.
    *
-   * @throws LeftToParser for a value that only the parser can read.
+   * @throws LeftToParser if the list has a value that only the parser can read.
    */
   read(start: number, end: number): readonly object[] | undefined {
     const { bytes } = this.#finder;

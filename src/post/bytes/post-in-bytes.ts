@@ -25,7 +25,7 @@ import { LISTS, ListInBytes } from './list-in-bytes.js';
 import { LeftToParser, type MemberValues, memberValues, readMember } from './member-values.js';
 import { POST_MEMBERS } from './post-members.js';
 
-/** The ids that `parsePost` restores, besides the member `id` of these objects. */
+/** The ids that `parsePost` restores, in addition to the member `id` of the objects in `HAVE_IDS`. */
 const RESTORED = new Set(['in_reply_to_status_id', 'in_reply_to_user_id', 'quoted_status_id']);
 const HAVE_IDS = new Set([
   'user',
@@ -35,25 +35,28 @@ const HAVE_IDS = new Set([
   'twitter_quoted_status',
 ]);
 
-/** An object whose members are getters, which read their values from the bytes. */
+/** An object whose members are getters. Each getter reads its value from the bytes. */
 type Members = Readonly<Record<string, unknown>>;
 
-/** The instance for all readers of a thread; `null` if WebAssembly gets no memory. */
+/**
+ * The instance that all readers in this thread share. `null` if WebAssembly gets no memory. `undefined`
+ * before the first use.
+ */
 let ofThread: PostInBytes | undefined | null;
 
 const EMPTY: readonly unknown[] = [];
-/** The start of ids in the `activity_streams` format. */
+/** The start of an id in the `activity_streams` format. */
 const TAG_OF_ID = Buffer.from('"tag:');
 const WRAPPED = [Buffer.from('{"matching_rules":'), Buffer.from('}')] as const;
 
 /**
- * A post whose members are read from its bytes when they are used. Has the members that columns and rules
+ * A post whose members are read from its bytes when they are used. It has the members that columns and rules
  * need, with the same values as in `Activity` and `parsePost`. One object reads all posts of a thread, one
- * after the other, see `read`.
+ * after another; see `read`.
  */
 export class PostInBytes {
   readonly #finder = new MemberFinder(POST_MEMBERS);
-  /** Functions that read the values of members, by their numbers. */
+  /** Functions that read the values of members, by their indexes. */
   readonly values: MemberValues = memberValues(this.#finder);
   readonly #root: Members;
   readonly #id = this.numberOf('id');
@@ -65,14 +68,14 @@ export class PostInBytes {
   readonly #matchingRules = this.numberOf('matching_rules');
   readonly #gnip = this.numberOf('gnip');
   readonly #rulesInGnip = this.numberOf('gnip.matching_rules');
-  /** The members of each object, by the number of the object. */
+  /** The members of each object, by the index of the object. */
   readonly #objects: Members[] = [];
-  /** The reader of each list, by the number of the list. */
+  /** The reader of each list, by the index of the list. */
   readonly #lists: (ListInBytes | undefined)[] = [];
   readonly #elements = new Map<string, Elements>();
-  /** Parsed arrays and objects, by their numbers. Cached, because rules read them several times. */
+  /** Arrays and objects that were parsed, by their indexes. Cached, because rules read them several times. */
   readonly #parsed: unknown[] = [];
-  /** For each entry of `#parsed`, the number of its post. */
+  /** For each entry in `#parsed`, which post it belongs to. Posts are counted by `#posts`. */
   readonly #parsedOf: number[] = [];
   #posts = 0;
   #isRead = false;
@@ -88,7 +91,10 @@ export class PostInBytes {
       this.#lists[member] = lists.get(path.slice(path.lastIndexOf('.') + 1));
   }
 
-  /** The instance of this thread; `undefined` if WebAssembly gets no memory, in which case posts are parsed. */
+  /**
+   * Returns the instance of this thread. Returns `undefined` if WebAssembly gets no memory; posts must then
+   * be parsed.
+   */
   static ofThread(): PostInBytes | undefined {
     if (ofThread === undefined)
       try {
@@ -100,10 +106,11 @@ export class PostInBytes {
   }
 
   /**
-   * Reads the post between two positions, and calls `use`, during which this object is that post. Returns
-   * `undefined` if the post has to be parsed, for example because this is called during another `use`.
+   * Reads the post between two positions, then calls `use`. During that call, this object represents the
+   * post. Returns `undefined` if the post has to be parsed instead, for example because this is called inside
+   * another `use`.
    *
-   * @throws The error of `use`, such as `LeftToParser` from a getter.
+   * @throws The error of `use`, such as a `LeftToParser` from a getter.
    */
   read<T>(
     content: Buffer,
@@ -126,7 +133,7 @@ export class PostInBytes {
     }
   }
 
-  /** The bytes that positions refer to. */
+  /** The bytes that positions refer to: the document that was read last. */
   get bytes(): Buffer {
     return this.#finder.bytes;
   }
@@ -136,7 +143,7 @@ export class PostInBytes {
     return this.#finder.strings;
   }
 
-  /** The number of a member, by path. */
+  /** Returns the index of a member by its path. */
   numberOf(path: string): number {
     const member = this.#finder.members.get(path);
     if (member === undefined) throw new Error(`No column or rule reads ${path}`);
@@ -144,9 +151,9 @@ export class PostInBytes {
   }
 
   /**
-   * Returns a reader of list elements, see `MemberFinder`. Callers that want the same members share one
-   * reader, because each takes some of the limited memory. Therefore an element must be used before the next
-   * one is read.
+   * Returns a reader of list elements; see `MemberFinder`. Callers that want the same members share one
+   * reader, because each reader takes some of the limited memory. An element must therefore be used before
+   * the next element is read.
    */
   elements(wanted?: WantedMembers): Elements {
     const key = JSON.stringify(wanted ?? 'strings');
@@ -155,7 +162,7 @@ export class PostInBytes {
     return elements;
   }
 
-  /** The rules that the post matched, and their tags. Posts with the same rules get the same arrays. */
+  /** The rules that the post matched, and their tags. Posts with the same rules share the same arrays. */
   get matches(): Matches {
     const { startOf, endOf, isText, hasEscapes } = this.values;
     const id = startOf(this.#id);
@@ -163,7 +170,7 @@ export class PostInBytes {
       const near = matchesAtEnd(this.#content, this.#start, this.#end);
       if (near !== undefined) return near;
     } else if (isTextAt(this.bytes, TAG_OF_ID, id) && !hasEscapes(this.#id)) {
-      // Uses the same order in which `Activity` looks for the rules of `activity_streams`.
+      // Looks for the rules in the same order in which `Activity` does for the `activity_streams` format.
       const list = startOf(this.#rulesInGnip) === 0 ? this.#matchingRules : this.#rulesInGnip;
       if (startOf(list) === 0) return NO_MATCHES;
       return parseMatches(this.bytes, startOf(list), endOf(list));
@@ -171,7 +178,9 @@ export class PostInBytes {
     return { rules: this.matchingRules, tags: this.tags };
   }
 
-  /** The id of the post. Like every getter, throws if the value must be read by the parser. */
+  /**
+   * The id of the post. Like every getter, it throws `LeftToParser` if only the parser can read the value.
+   */
   get id(): string {
     const { isText, digitsOfId, endOf } = this.values;
     const hasPrefix = isText(this.#id);
@@ -207,7 +216,10 @@ export class PostInBytes {
     return this.#isOriginal ? 'original' : 'activity_streams';
   }
 
-  /** Only posts of the original format have `created_at`; the others have `postedTime`. */
+  /**
+   * Whether the post has the `original` format. Only posts in that format have `created_at`; posts in the
+   * other format have `postedTime`.
+   */
   get #isOriginal(): boolean {
     const { startOf } = this.values;
     const isOriginal = startOf(this.#createdAt) !== 0;
@@ -216,8 +228,8 @@ export class PostInBytes {
   }
 
   /**
-   * Returns the same place where `Activity.withMatchingRules` writes the list of rules. No wanted
-   * key is repeated, so only the format decides which list is read.
+   * Where `Activity.withMatchingRules` would write the list of rules. No wanted key is repeated in this post,
+   * so only the format decides which list is read.
    */
   get placeOfRules(): PlaceOfRules {
     const { bytes } = this;
@@ -239,12 +251,12 @@ export class PostInBytes {
     return { start: close, end: close, before, after: '', isRead: true };
   }
 
-  /** The start and end of a member in the post. */
+  /** Returns the start and end of a member in the post. */
   #spanOf(member: number): readonly [number, number] {
     return [this.values.startOf(member), this.values.endOf(member)];
   }
 
-  /** Returns the place for a new member at the end of the post, which is not an empty object. */
+  /** Returns the place for a new member at the end of the post. The post must not be an empty object. */
   #placeAtEnd(before: string, after: string, isRead: boolean): PlaceOfRules {
     let close = this.#end - 1;
     while (this.#content[close] !== CLOSE_OBJECT) close--;
@@ -294,7 +306,7 @@ export class PostInBytes {
     return object;
   }
 
-  /** The member as a non-negative integer, if it is one. */
+  /** Returns a member as a non-negative integer, or `undefined` if it is absent. */
   #whole(path: string): number | undefined {
     const [start, end] = this.#spanOf(this.numberOf(path));
     if (start === 0) return undefined;
@@ -302,7 +314,7 @@ export class PostInBytes {
     return Number(this.bytes.toString('latin1', start, end));
   }
 
-  /** A member that is an object. */
+  /** Returns the members of a member that is an object. Returns `undefined` if it is not an object. */
   #objectAt(member: number): Members | undefined {
     return this.values.isObject(member) ? this.#objects[member] : undefined;
   }
@@ -326,7 +338,9 @@ export class PostInBytes {
   }
 }
 
-/** Parses a value as `parsePost` does for a member of a post, and restores the ids of mentions and media. */
+/**
+ * Parses a value as `parsePost` parses a member of a post, and restores the ids of mentions and media in it.
+ */
 function parsed(value: Buffer): unknown {
   const post = parsePost(Buffer.concat([WRAPPED[0], value, WRAPPED[1]])) as unknown as Members;
   return post.matching_rules;

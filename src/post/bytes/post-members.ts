@@ -16,7 +16,10 @@ const OF_SHARED_BY_QUOTED = [...Object.values(SHOWN), OWN.enrichedUrls];
 
 type Members = { [key: string]: true | Members };
 
-/** The members of posts that columns and rules read, for both formats, from the table of fields. */
+/**
+ * The members of posts that columns and rules read, in both formats. They are derived from the table of
+ * fields.
+ */
 export const POST_MEMBERS: WantedMembers = membersOf({
   original: { shared: 'retweeted_status', quoted: 'quoted_status' },
   activity_streams: { shared: 'object', quoted: 'twitter_quoted_status' },
@@ -40,7 +43,7 @@ function membersOf(
       addAll(OF_SHARED_BY_QUOTED, ...path, shared);
     }
   }
-  // Members that are not in the table of fields.
+  // Members that are not in the table of fields but are also needed.
   for (const path of ['matching_rules', 'gnip.matching_rules', 'editable'])
     add(root, path.split('.'), true);
   for (const key of ['initial_tweet_id', 'edit_tweet_ids']) add(root, ['edit_history', key], true);
@@ -49,7 +52,7 @@ function membersOf(
   return root;
 }
 
-/** All paths that a field may have, cut at the first list. */
+/** Returns all paths that a field may have. A path ends before the first list in it. */
 function keysOf(path: Path | undefined): string[][] {
   if (path === undefined) return [];
   return path.places.map(keys => {

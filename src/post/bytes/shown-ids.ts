@@ -12,39 +12,42 @@ import { MemberFinder, type WantedMembers } from './find-members.js';
 import { IdNumber } from './ids.js';
 import { memberValues } from './member-values.js';
 
-/** Flags for the kind of an id. They are added. */
+/** Flags for the kind of an id. Several flags are added up. */
 export const ID_OF = {
   post: 0,
-  /** The id of another version of the post. */
+  /** The id belongs to another version of the post. */
   version: 1,
-  /** The id of the author. */
+  /** The id belongs to the author of the post. */
   user: 2,
-  /** The id belongs to a quoted post. */
+  /** The id belongs to a quoted post, or to its author. */
   quoted: 4,
   /**
-   * This kind is not an id. It is the `countryNumber` of a country in which the post or its author
-   * is withheld.
+   * This is not an id. It is the `countryNumber` of a country in which the post or its author is withheld.
    */
   country: 8,
 } as const;
 
-/** The number of integers for each id: its flags, and two halves of 32 bits. */
+/** The number of integers that are stored for each id: its flags, then its two halves of 32 bits. */
 export const SHOWN_INTS = 3;
 
 const number = new IdNumber();
 
-/** A country as the lower half of an id; 0 if the code does not have two letters. */
+/**
+ * Returns a number for the code of a country, which is stored as the lower half of an id. Returns 0 if the
+ * code does not consist of two letters.
+ */
 export function countryNumber(code: string): number {
   return /^[a-z]{2}$/i.test(code) ? Buffer.from(code.toUpperCase()).readUInt16BE() : 0;
 }
 
 /**
- * The ids of a post, of its other versions and of its author, and the countries in which it is withheld.
- * Includes the same data of the posts that it retweets and quotes. Reads the bytes of a post in its usual
- * form, and uses `Activity` for any other. Skips ids that are not 64-bit integers.
+ * The ids that decide whether a post may be shown: the ids of the post, of its other versions and of its
+ * author, and the countries in which it is withheld. Also includes these for the posts that it retweets and
+ * quotes. Reads the bytes of a post if it has the usual form; otherwise uses `Activity`. Skips ids that are
+ * not 64-bit integers.
  */
 export class ShownIds {
-  /** The ids of the last read post, in the first `length` numbers. */
+  /** The ids in the post that was read last. They take the first `length` elements. */
   numbers: Uint32Array = new Uint32Array(16 * SHOWN_INTS);
   length = 0;
   readonly #inBytes: IdsInBytes | undefined;
@@ -53,11 +56,11 @@ export class ShownIds {
     try {
       this.#inBytes = new IdsInBytes(this);
     } catch {
-      // Without memory for WebAssembly, `Activity` reads all posts.
+      // WebAssembly has no memory. `Activity` then reads all posts.
     }
   }
 
-  /** @throws DataError if one of the posts lacks a member that all posts have. */
+  /** @throws DataError if the post, or a post inside it, lacks a member that all posts have */
   read(content: Buffer, start: number, end: number): void {
     this.length = 0;
     if (this.#inBytes?.read(content, start, end) === true) return;
@@ -98,7 +101,7 @@ export class ShownIds {
   }
 }
 
-/** Parses an id. Unlike the exact parser, accepts leading zeros. */
+/** Parses an id. Unlike `IdNumber`, accepts leading zeros. */
 function parseLoosely(id: string): boolean {
   if (!/^\d{1,20}$/.test(id)) return false;
   const value = BigInt(id);
@@ -110,7 +113,7 @@ function parseLoosely(id: string): boolean {
 const USER = { id_str: true, withheld_in_countries: true } as const;
 const ACTOR = { id: true, withheld_in_countries: true } as const;
 
-/** The members of a post of either format, and of the posts within it. */
+/** Returns the members to find in a post of either format, and in the posts inside it. */
 function membersOf(shared: true | WantedMembers, quoted: true | WantedMembers): WantedMembers {
   return {
     id: true,
@@ -132,17 +135,20 @@ function membersOf(shared: true | WantedMembers, quoted: true | WantedMembers): 
 const QUOTED = membersOf(true, true);
 const MEMBERS = membersOf(membersOf(true, QUOTED), QUOTED);
 
-/** The indices of an author's members in the finder. */
+/** The indexes of an author's members in the finder. */
 interface AuthorPlaces {
   readonly object: number;
   readonly id: number;
   readonly withheld: number;
 }
 
-/** The indices for a post within another post, in one of the formats. */
+/** The indexes of a post inside another post, in one of the formats. */
 interface NestedPlaces {
   readonly object: number;
-  /** Absent if posts are nested in an unusual way. */
+  /**
+   * Absent if the finder does not look for members at this depth, because posts are usually not nested so
+   * deeply.
+   */
   readonly post: PostPlaces | undefined;
 }
 
@@ -165,7 +171,7 @@ interface PostPlaces {
 const INITIAL = Buffer.from('{"initial_tweet_id":"');
 const VERSIONS = Buffer.from(',"edit_tweet_ids":[');
 
-/** Reads the same ids as `ShownIds` from the members of a post. */
+/** Reads the same ids as `ShownIds`, from the bytes of a post. */
 class IdsInBytes {
   readonly #ids: ShownIds;
   readonly #finder = new MemberFinder(MEMBERS);
@@ -179,7 +185,7 @@ class IdsInBytes {
   }
 
   /**
-   * Reads the ids of a post. Returns `false` if the post is left to `Activity`, which also throws the exact
+   * Reads the ids of a post. Returns `false` if `Activity` has to read the post, which may then throw an
    * error.
    */
   read(content: Buffer, start: number, end: number): boolean {
@@ -201,7 +207,7 @@ class IdsInBytes {
     return this.#addNested(post.quotedActivity, ID_OF.quoted);
   }
 
-  /** Adds `id` if it is a string, otherwise `id_str`. */
+  /** Adds the id of a post: `id` if that is a string, otherwise `id_str`. */
   #addId({ id, idString }: PostPlaces, within: number): boolean {
     const isText = this.#values.isText(id);
     return this.#addDigits(isText ? id : idString, isText, within + ID_OF.post);
@@ -242,8 +248,8 @@ class IdsInBytes {
   }
 
   /**
-   * Adds the versions, if they have the form in which the service prints them. The id of the post itself must
-   * have been added last.
+   * Adds the ids of the versions, if the edit history is written as the service prints it. The id of the post
+   * itself must have been added immediately before.
    */
   #addVersions(member: number, within: number): boolean {
     const ids = this.#ids;
