@@ -18,7 +18,7 @@ export const MAX_SUBJECTS = 256;
 
 /**
  * Returns the subjects of a stream, such as `posts.0` to `posts.7`. If there are several prefixes, returns
- * all subjects of the first prefix, then those of the next.
+ * all subjects of the first prefix, then all subjects of the next.
  */
 export function subjectsOf(prefixes: readonly string[], count: number): string[] {
   return prefixes.flatMap(one => Array.from({ length: count }, (_, index) => `${one}.${index}`));

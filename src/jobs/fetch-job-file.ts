@@ -42,7 +42,7 @@ interface Fetching<T> {
 
 /**
  * Fetches `files` concurrently, and yields the outcome of each file in order. Then fetches the files that
- * failed in an earlier run, and once more those of `files` that have just failed. When the generator has
+ * failed in an earlier run, and once more each file in `files` that has just failed. When the generator has
  * ended, for any reason, no fetch is running.
  *
  * @throws An error that concerns all files. If many consecutive files have failed, the error of the last of

@@ -234,9 +234,9 @@ function needleOf(key: string): Needle {
 }
 
 /**
- * Returns the position of the last occurrence of a key within a range of bytes, or -1. The position is that
- * of the opening quote. Searches only near the end of the range. A string between a comma and a colon can
- * only be a key, because quotes inside strings follow a backslash.
+ * Returns the position of the last occurrence of a key within a range of bytes, or -1. The position is where
+ * the opening quote of the key is. Searches only near the end of the range. A string between a comma and a
+ * colon can only be a key, because quotes inside strings follow a backslash.
  */
 export function keyNearEnd(bytes: Buffer, key: string, start = 0, end = bytes.length): number {
   const needle = needleOf(key);

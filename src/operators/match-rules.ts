@@ -33,13 +33,13 @@ const OPTIONS = {
 } satisfies OptionTable<MatchRulesOptions>;
 
 /**
- * Replaces the matching rules of each activity with those of the given rules that it matches, as if the
- * service had delivered the post for these rules. Use it to route an archive by tag, or to try rules on a
- * sample before paying for a job. If `rules` is a list, the threads of the sink match the posts of whole
- * files. All threads share one index of the rules. Only the members of a post that the rules need are read
- * from its bytes, so damage in other members is not reported. If `rules` is a matcher that `rules.compileAll`
- * has returned, its rules may change while the pipeline runs, and posts are matched on one thread. The
- * options `product` and `frequency` apply only to a list of rules, because a matcher has its own `product`.
+ * Replaces the matching rules of each activity with the given rules that it matches, as if the service had
+ * delivered the post for these rules. Use it to route an archive by tag, or to try rules on a sample before
+ * paying for a job. If `rules` is a list, the threads of the sink match the posts of whole files. All threads
+ * share one index of the rules. Only the members of a post that the rules need are read from its bytes, so
+ * damage in other members is not reported. If `rules` is a matcher that `rules.compileAll` has returned, its
+ * rules may change while the pipeline runs, and posts are matched on one thread. The options `product` and
+ * `frequency` apply only to a list of rules, because a matcher has its own `product`.
  *
  * @throws OptionError Immediately, if the product does not accept a rule.
  * @example

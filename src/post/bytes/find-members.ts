@@ -96,8 +96,8 @@ declare const WebAssembly: {
   readonly Instance: new (module: object) => { readonly exports: unknown };
 };
 
-// Addresses in the memory of the module. Those of the document and of the decoded strings must be the same as
-// in `find-members.as`.
+// Addresses in the memory of the module. The addresses of the document and of the decoded strings must be the
+// same as in `find-members.as`.
 const SPANS = 1024;
 const TABLES = 8 * 1024;
 const DOCUMENT = 64 * 1024;
