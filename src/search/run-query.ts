@@ -81,7 +81,7 @@ export async function* runQuery<T>(
   yield* runNextWindow(query, start, makeResults, run);
 }
 
-/** Where a run starts. */
+/** The position at which a run starts. */
 interface Start {
   readonly position: QueryPosition;
   /** The cursor that the position was read from, if any. */

@@ -184,8 +184,8 @@ async function removeStale(fs: FileSystem, file: string, refusal: string): Promi
 
 /**
  * Returns whether the last write to the lock was so long ago that the holder must be dead. The modification
- * time of the lock is compared with that of the recovery lock, which was just created. Both times come from
- * the clock of the same disk.
+ * times of the lock and of the recovery lock, which was just created, are compared. Both times come from the
+ * clock of the same disk.
  */
 async function staysSilent(fs: FileSystem, file: string, seen: string): Promise<boolean> {
   const now = await statusOf(fs, recoveryLockPath(file));

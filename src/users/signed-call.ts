@@ -86,12 +86,12 @@ export async function signedCall<T>(
 const LEAST_SKEW = 5 * SECOND;
 
 /**
- * Patterns for the messages of refusals, including those of the sign-in steps. The service words messages in
- * several ways. The first pattern that matches is used.
+ * Patterns for the messages of refusals, including the messages in the sign-in steps. The service words
+ * messages in several ways. The first pattern that matches is used.
  */
 const FAILURES: readonly (readonly [AuthorizationFailure, RegExp])[] = [
-  // This pattern comes before those for clocks and nonces, because the message also mentions timestamps and
-  // nonces.
+  // This pattern comes before the patterns for clocks and nonces, because the message also mentions
+  // timestamps and nonces.
   ['signature', /\b3040\b|bad signature/i],
   ['forbidden', /forbidden to access/i],
   ['application', /application id/i],

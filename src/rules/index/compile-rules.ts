@@ -44,7 +44,7 @@ export const MATCHER_OPTIONS = {
 
 /**
  * Compiles many rules to a matcher, which finds all rules that match an activity of either format. The
- * results are the same as those of `rules.compile` for each rule. Since a post is compared only with the few
+ * results are the same as with `rules.compile` for each rule. Since a post is compared only with the few
  * rules whose rarest terms it has, hundreds of thousands of rules can be matched together.
  *
  * @throws OptionError If the product refuses any of the rules. The message names each of these rules with its

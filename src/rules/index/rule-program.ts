@@ -184,8 +184,8 @@ function textOf(clause: Clause): readonly number[] {
 }
 
 /**
- * Runs the test at position `at` of `ints`. Compares the word numbers of the test with those of a scanned
- * post. If that does not decide the result, tests the clause itself.
+ * Runs the test at position `at` of `ints`. Compares the word numbers in the test with the word numbers in a
+ * scanned post. If that does not decide the result, tests the clause itself.
  *
  * @param compiled Returns the compiled clause at a position of `ints`.
  */

@@ -32,7 +32,7 @@ export const RULE_TEXT = required(
 
 /**
  * Parses a rule. Never throws for an invalid rule. `problems` lists the problems that every product has with
- * the rule. `rules.check` also lists those of a single product.
+ * the rule. `rules.check` also lists the problems that only one product has.
  *
  * @throws OptionError For a rule that is not a string.
  * @example rules.parse('(cat OR dog) -has:links').tree?.kind // 'and'

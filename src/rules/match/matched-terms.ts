@@ -39,7 +39,7 @@ function decisiveClauses({ text, matched, decided, parts }: Explanation): readon
   return parts.length === 0 ? [text] : parts.flatMap(decisiveClauses);
 }
 
-/** Returns what to mark in a text because of a clause: lists of adjacent words, and tags with their sign. */
+/** Returns what to mark because of a clause: lists of adjacent words, and tags with their sign. */
 function wantedIn(clause: string, dialect: Dialect): readonly (readonly string[] | string)[] {
   const { tree } = parseRule(clause);
   switch (tree?.kind) {

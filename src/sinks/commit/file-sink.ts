@@ -124,7 +124,7 @@ export interface FileSinkOptions<T> extends OnFileOptions {
   /**
    * The maximum size of a file in bytes before compression. Before a file would exceed this size, the next
    * file begins: `snow.0001.jsonl`, `snow.0002.jsonl` and so on. An item that is larger than this size gets a
-   * file of its own.
+   * separate file.
    * @default no limit
    */
   readonly maxBytes?: number | undefined;

@@ -91,7 +91,7 @@ function newCells(post: PostInBytes, format: Format): FormatCells {
 }
 
 /**
- * Creates a function that writes the row of a post. Rows and errors are the same as those of `postRowReader`,
+ * Creates a function that writes the row of a post. Rows and errors are the same as with `postRowReader`,
  * except that members that no column reads are not checked.
  *
  * Most cells are written directly from the bytes of their members. Other columns get a view that reads only

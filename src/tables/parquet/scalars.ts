@@ -1,7 +1,9 @@
 import type { ColumnType, ScalarType } from '../column.js';
 import { elementType } from '../convert-value.js';
 
-/** The properties of a scalar type. The type is that of a column, or that of the elements of its lists. */
+/**
+ * The properties of a scalar type. The type belongs to a column, or to the elements in the lists of a column.
+ */
 interface Scalar {
   /** The size of a value in bytes; 0 for strings, because each string has a different length. */
   readonly width: number;
