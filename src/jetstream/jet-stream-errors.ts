@@ -91,7 +91,7 @@ function shownGap({ publisher, from, to }: JetStreamGap): string {
   return publisher === undefined ? range : `${range} of the publisher ${publisher}`;
 }
 
-/** Where a message is: its stream, its subject and its sequence. */
+/** The place of a message: its stream, its subject and its sequence. */
 interface MessagePlace {
   readonly stream: string;
   readonly subject: string;

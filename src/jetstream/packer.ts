@@ -294,7 +294,7 @@ function outgoingPost(post: Activity): Outgoing {
  * Returns the id and the payload to send for an item. The payload is the exact bytes of an activity, or the
  * JSON of any other value. The options `id` and `payload` may replace either.
  *
- * @param origin Where the item came from, for errors.
+ * @param origin The URL or file from which the item came, for errors.
  * @throws DataError if the item has no id, or if one of the options returns a value of the wrong type.
  */
 export function outgoingOf<T>(

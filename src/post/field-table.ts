@@ -67,7 +67,7 @@ function timeOf(value: unknown, format: Format): number | undefined {
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-/** Where a value is in a post. */
+/** The path of a value in a post: the keys that lead to it. */
 export interface Path {
   /**
    * The places where the value may be, each as a list of keys. The first place whose value is not absent or
@@ -79,7 +79,7 @@ export interface Path {
 }
 
 /**
- * Where a field is in the posts of one format, in the syntax of JavaScript. `user.name` is a member of a
+ * The path of a field in the posts of one format, in the syntax of JavaScript. `user.name` is a member of a
  * member. `full_text ?? text` is the first of two members that is not absent or null.
  * `(extended_tweet.entities ?? entities).urls` is a member of the first of two objects that exists.
  * `links[0].href` is a member of the first object in a list.

@@ -106,8 +106,8 @@ function ruleOf({ tag, id, id_str: twin, value }: Record<string, unknown>): Matc
 }
 
 /**
- * Where a list of rules is written in a post. The list replaces the bytes from `start` to `end`. `before` and
- * `after` are ASCII text to write around the list.
+ * The place in a post at which a list of rules is written. The list replaces the bytes from `start` to `end`.
+ * `before` and `after` are ASCII text to write around the list.
  */
 export interface PlaceOfRules {
   readonly start: number;
