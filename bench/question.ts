@@ -29,7 +29,7 @@ export interface Variant {
   /** Whether the variant is a bound instead of a competitor. */
   readonly limit?: boolean;
   /**
-   * Whether the variant's output must equal that of the other variants.
+   * Whether the variant's output must equal the outputs of the other variants.
    * @default true, except for a bound
    */
   readonly compared?: boolean;

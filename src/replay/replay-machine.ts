@@ -86,7 +86,7 @@ const MAX_STEPS = 2_000;
 
 /**
  * How far 406 responses can move each limit of the available minutes, in milliseconds. A 406 moves a limit
- * only if the refused range is at most this far from it.
+ * only if the refused range is at most this far from that limit.
  */
 const MAX_MARGIN = HOUR;
 

@@ -82,7 +82,8 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   const coming = replayConnections(job, machine, { folder, spools, signal, progress });
   try {
     for await (const { spool, state, damaged, inParts } of readAhead(coming, 1)) {
-      // If a range was received completely by one connection, only that connection can have duplicates of it.
+      // If one connection received a whole range, its activities can be duplicated only within that
+      // connection.
       const ids = inParts ? seen : new SeenIds();
       const timeOf = inParts ? job.timeOf : () => Number.NaN;
       for (const { record, error } of damaged) await skip(record, error);

@@ -223,7 +223,7 @@ const OPTIONS = {
 export function committed<T, Tx = void>(
   options: EncodedCommittedOptions<T, Tx>,
 ): Sink<T, Committed>;
-/** `committed` whose `write` gets items. */
+/** Like the overload above, but without `encode`, so `write` gets items. */
 export function committed<T, Tx = void>(options: CommittedOptions<T, Tx>): Sink<T, Committed>;
 export function committed<T, Tx = void>(
   options: CommittedOptions<T, Tx> | EncodedCommittedOptions<T, Tx>,

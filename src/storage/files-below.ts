@@ -77,7 +77,7 @@ const START = /^\{\n {2}"version": \d+,\n {2}"state": "/;
 
 /**
  * Returns whether a path that ends in `.json` is the checkpoint of a sink that writes files. Checkpoints
- * contain no posts, but often lie among files of posts, under any name.
+ * contain no posts, but they are often in the same folder as files of posts, and may have any name.
  */
 export async function isCheckpointFile(file: string): Promise<boolean> {
   if (!/\.json$/i.test(file)) return false;

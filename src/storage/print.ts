@@ -7,7 +7,7 @@ import { storageError } from './storage-error.js';
  * the pipe does not want more text.
  *
  * @param name The name of the stream, for error messages.
- * @throws StorageError if the stream fails for another reason, such as a full disk.
+ * @throws StorageError if the stream fails for any other reason than a closed pipe, such as a full disk.
  */
 export function print(stream: Writable, text: string, name: string): Promise<void> {
   return new Promise((resolve, reject) => {

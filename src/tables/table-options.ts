@@ -153,8 +153,8 @@ export interface TableOptions<T> {
 }
 
 /**
- * Makes `columns` required unless the items are posts, because only posts have default columns and columns
- * with names to look up.
+ * Makes `columns` required unless the items are posts, because only posts have default columns, and columns
+ * that can be chosen by name.
  */
 export type NeedsColumns<T> = [T] extends [PostItem]
   ? unknown

@@ -22,7 +22,9 @@ export interface UsageRow {
   readonly product: string | null;
   /** The period: `2024-05`, or `2024-05-31` in a report by day. */
   readonly period: string;
-  /** The first minute, inclusive: `YYYYMMDDHHMM`, UTC. The first and last periods of a report may be partial. */
+  /**
+   * The first minute, inclusive: `YYYYMMDDHHMM`, UTC. The first and last periods of a report may be partial.
+   */
   readonly fromDate: string;
   /** The end, exclusive: `YYYYMMDDHHMM`, UTC. */
   readonly toDate: string;
@@ -76,7 +78,7 @@ export function alertOf(product: ProductUsage): number | null {
   return lowest(product, 'alert', 'activities');
 }
 
-/** Formats the period that starts with a span, as `2024-05` or `2024-05-31`. */
+/** Formats the period to which a span belongs, as `2024-05` or `2024-05-31`. */
 export function periodOf(bucket: string, { fromDate }: UsageSpan): string {
   const month = `${fromDate.slice(0, 4)}-${fromDate.slice(4, 6)}`;
   return bucket === 'day' ? `${month}-${fromDate.slice(6, 8)}` : month;

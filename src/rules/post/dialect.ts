@@ -5,7 +5,7 @@ export type RuleProduct = 'search' | 'historical' | 'replay';
 
 export const RULE_PRODUCTS = ['search', 'historical', 'replay'] as const satisfies RuleProduct[];
 
-/** How a product reads rules and posts, as far as products differ. */
+/** The properties in which products differ when they read rules and posts. */
 export interface Dialect {
   /** Whether accents distinguish words, such as `cumpleaños` from `cumpleanos`. */
   readonly accents: Accents;

@@ -295,7 +295,7 @@ export class UncommittedRows implements CheckpointStore {
 
   /**
    * Whether an incremental run has no rows yet, only the cursor that it starts from. Without transactions,
-   * this cursor is saved immediately, because a later run may not deliver the same rows until it is saved.
+   * this cursor is saved immediately, because until it is saved, another run may deliver different rows.
    */
   get #fixesWindow(): boolean {
     return this.#incremental && this.#held === 0 && !this.#target.hasTransactions;
