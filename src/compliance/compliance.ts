@@ -62,7 +62,7 @@ export interface ComplianceOptions {
   readonly timings?: Partial<ReplayTimings> | undefined;
   /**
    * `'caught up'` ends the flow once every partition has delivered all events up to its first connection of
-   * this run, and all events since the previous run were fetched. Meant for nightly runs, each of which
+   * this run, and all events since the previous run have been fetched. Meant for nightly runs, each of which
    * continues where the previous run ended. The service can replay a minute only after 30 minutes, so every
    * run except the first takes at least that long.
    * @default the flow never ends

@@ -82,7 +82,11 @@ function eachRow(
 export interface ItemEncoder {
   /** The size of the encoded items since the last `take`, in bytes. */
   readonly byteLength: number;
-  /** Encodes an item. @throws DataError for an item that cannot be encoded. Keeps the items before it. */
+  /**
+   * Encodes an item. If this fails, the items before it are kept.
+   *
+   * @throws DataError if the item cannot be encoded
+   */
   add(item: unknown, origin?: string): void;
   /** Returns the bytes of the items since the last call. */
   take(): Buffer;

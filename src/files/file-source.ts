@@ -53,8 +53,8 @@ export interface SourceFile {
   readonly cursor: Cursor;
   readonly decoded?: DecodedFile | undefined;
   /**
-   * The bytes of a file that is not decoded. If both are absent, there is no file and only the cursor has
-   * changed.
+   * The bytes of a file that is not decoded. If `decoded` is also absent, there is no file and only the
+   * cursor has changed.
    */
   readonly blocks?: AsyncIterable<Uint8Array> | undefined;
 }

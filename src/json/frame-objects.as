@@ -19,16 +19,16 @@ const LF: u32 = 0x0a;
 const CR: u32 = 0x0d;
 const MINUS: u32 = 0x2d;
 /**
- * The bits in which brackets differ from each other, and the value of every bracket with all of
- * these bits set.
+ * The bits in which brackets differ from each other. If all of these bits are set in a bracket, the
+ * result is `ANY_BRACKET`.
  */
 const BRACKET_BITS: i8 = 0x26;
 const ANY_BRACKET: i8 = 0x7f;
 const ODD_BITS: u64 = 0xaaaaaaaaaaaaaaaa;
 
 /**
- * Deeper records are left to JavaScript, because the open brackets are stored as the bits of one
- * number.
+ * The maximum depth of a record. The open brackets are stored as the bits of one number, so records
+ * that are nested more deeply are left to JavaScript.
  */
 const MAX_DEPTH: u32 = 63;
 
@@ -38,17 +38,20 @@ const VECTORS: usize = 0;
 const NEXT: usize = 1016;
 const IS_CUT: usize = 1020;
 
-/** The block that `spacedObject` has read last, and whether it contained white space. */
+/**
+ * The block that `spacedObject` has read last. `hadSpace` tells whether its record contained white
+ * space between tokens.
+ */
 let lastBlock: usize = 0;
 let hadSpace: bool = false;
 /** Whether the previous record had white space between its tokens. */
 let wasSpaced: bool = false;
 
 /**
- * Finds the records in a piece of a file: objects with one line each. Writes the start and end of
- * each to a list and returns the end of the list. At `NEXT`, writes where it stopped: at a line
- * that is not a record, or at a line that continues after the piece (`IS_CUT`). The piece is
- * followed by 80 zeros.
+ * Finds the records in a piece of a file. A record is an object on its own line. Writes the start
+ * and the end of each record to a list, and returns the end of the list. At `NEXT`, writes the
+ * position where it stopped: a line that is not a record, or a line that continues beyond the
+ * piece. In the second case, sets `IS_CUT`. Writes 80 zeros after the piece.
  */
 export function frameObjects(from: usize, end: usize, list: usize, listEnd: usize, separator: u32): usize {
   setVectors();
@@ -88,10 +91,10 @@ function setVectors(): void {
   v128.store(VECTORS, i8x16.splat(SPACE), 96);
 }
 
-// The next two functions return the position after the object, or 0 if it is not an object or has
-// no end.
+// The next two functions return the position after an object. They return 0 if the bytes are not an
+// object, or if the object has no end.
 
-/** Reads an object without white space between its tokens, the most common kind. */
+/** Reads an object without white space between its tokens. Most objects are of this kind. */
 function plainObject(start: usize, end: usize): usize {
   return afterObject(start, end, false, false);
 }
@@ -110,8 +113,9 @@ function afterObject(start: usize, end: usize, spaced: bool, lineFeeds: bool): u
   const bracketBits = v128.load(VECTORS, 64);
   const anyBracket = v128.load(VECTORS, 80);
   const space = v128.load(VECTORS, 96);
-  // State from the previous block. All bits are set if that block ended inside a string or an
-  // object. The others have the lowest bit set if the last byte was of the kind in the name.
+  // The state from the previous block. For `inString` and `inObject`, all bits are set if that
+  // block ended inside a string or an object. For the others, the lowest bit is set if the last
+  // byte was of the kind that the name states.
   let inString: u64 = 0;
   let inObject: u64 = 0;
   let escapes: u64 = 0;
@@ -122,8 +126,8 @@ function afterObject(start: usize, end: usize, spaced: bool, lineFeeds: bool): u
   let keyEnded: u64 = 0;
   let inScalar: u64 = 0;
   /**
-   * A stack of open brackets, with the innermost one in the lowest bit. A bit is set if the bracket
-   * opens an object.
+   * A stack of the open brackets. The innermost bracket is the lowest bit. A bit is set if its
+   * bracket opens an object.
    */
   let stack: u64 = 0;
   let depth: u32 = 0;
@@ -152,7 +156,7 @@ function afterObject(start: usize, end: usize, spaced: bool, lineFeeds: bool): u
     } else escapes = 0;
 
     const quotes = equal(a, b, c, d, quote) & ~escaped;
-    // A bit for each byte from an opening quote up to the closing one.
+    // A bit for each byte of a string, from its opening quote up to its closing quote.
     const strings = parityOf(quotes) ^ inString;
     inString = ((strings as i64) >> 63) as u64;
 
@@ -184,7 +188,7 @@ function afterObject(start: usize, end: usize, spaced: bool, lineFeeds: bool): u
         opens |= bit;
         objectOpens |= bit & -isObject;
       } else {
-        // Four other bytes look like brackets in these bits, but they belong to no token.
+        // Besides brackets, four other bytes have these bits, but they cannot be part of a token.
         if (kind != 4 || (stack & 1) != isObject) return 0;
         stack >>= 1;
         if (--depth == 0) {
@@ -219,8 +223,8 @@ function afterObject(start: usize, end: usize, spaced: bool, lineFeeds: bool): u
       white = bitsOf(i8x16.le_u(a, space), i8x16.le_u(b, space), i8x16.le_u(c, space), i8x16.le_u(d, space)) & outside;
       anySpace |= white;
     }
-    // The remaining bytes belong to numbers, `true`, `false` and `null`. Reading each of these
-    // finds all other bytes.
+    // The remaining bytes must belong to numbers, `true`, `false` and `null`. Reading each of these
+    // also finds bytes that belong to nothing.
     const scalars = outside & ~(quotes | brackets | commas | colons | white);
     const scalarStarts = scalars & ~((scalars << 1) | inScalar);
     inScalar = scalars >> 63;
@@ -234,7 +238,7 @@ function afterObject(start: usize, end: usize, spaced: bool, lineFeeds: bool): u
     let afterOpens = (opens << 1) | opened;
     opened = opens >> 63;
     if (spaced) {
-      // An addition carries each bit over the white space after it.
+      // The addition carries each bit over the white space that follows it.
       const sum = afterSeparators + white;
       separated |= (sum < white) as u64;
       afterSeparators = sum & ~white;
@@ -246,8 +250,8 @@ function afterObject(start: usize, end: usize, spaced: bool, lineFeeds: bool): u
       afterOpens = openSum & ~white;
     }
 
-    // Keys are the strings after `{` and after a comma of an object. An addition carries the bits
-    // from their starts to their ends.
+    // A key is a string after `{`, or after a comma in an object. The addition carries the bits
+    // from the starts of the keys to their ends.
     const openQuotes = quotes & strings & valid;
     const texts = strings & valid;
     const keySum = texts + ((openQuotes & afterObjectSeparators) | inKey);
@@ -261,8 +265,8 @@ function afterObject(start: usize, end: usize, spaced: bool, lineFeeds: bool): u
       afterKeys = sum & ~white;
     }
 
-    // Each separator is followed by a value or a key, and values or keys start nowhere else.
-    // Between empty brackets there is none.
+    // A value or a key must follow each separator, and nothing else may start a value or a key. An
+    // empty pair of brackets has neither.
     const others = opens | scalarStarts;
     const closes = brackets & ~opens & valid;
     const misplaced = ((openQuotes | others) ^ (afterSeparators & valid)) & ~(closes & afterOpens);
@@ -291,7 +295,7 @@ function areScalars(block: usize, starts: u64, spaced: bool): bool {
 @inline
 function isScalar(at: usize, spaced: bool): bool {
   const word = load<u32>(at);
-  // null, true, fals
+  // The first four bytes of `null`, `true` and `false`.
   if (word == 0x6c6c756e || word == 0x65757274) at += 4;
   else if (word == 0x736c6166 && byteAt(at + 4) == 0x65) at += 5;
   else {
@@ -310,7 +314,7 @@ function isScalar(at: usize, spaced: bool): bool {
   return spaced && next <= (SPACE as u32);
 }
 
-/** Returns the position after one or more digits, or 0 if there is none. */
+/** Returns the position after one or more digits, or 0 if there is no digit. */
 // @ts-ignore
 @inline
 function afterDigits(at: usize): usize {
@@ -342,7 +346,10 @@ function isHex(at: usize): bool {
   return byte - 0x30 <= 9 || (byte | 0x20) - 0x61 <= 5;
 }
 
-/** Sets each bit for which an odd number of bits, up to and including it, is set. */
+/**
+ * Returns a number in which a bit is set if, among the given bits up to and including this one, an
+ * odd number is set.
+ */
 // @ts-ignore
 @inline
 function parityOf(bits: u64): u64 {
@@ -354,7 +361,7 @@ function parityOf(bits: u64): u64 {
   return bits ^ (bits << 32);
 }
 
-/** Returns a bit for each byte that is equal to this one. */
+/** Returns one bit for each byte. The bit is set if the byte equals `byte`. */
 // @ts-ignore
 @inline
 function equal(a: v128, b: v128, c: v128, d: v128, byte: v128): u64 {

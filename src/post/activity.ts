@@ -172,7 +172,8 @@ export class Activity {
   }
 
   /**
-   * The codes of the countries in which the post is withheld, and of those in which its author is withheld.
+   * The codes of the countries in which the post is withheld (`post`), and in which its author is withheld
+   * (`author`).
    *
    * @internal
    */

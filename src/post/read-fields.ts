@@ -112,7 +112,7 @@ function sharedPost(post: object, format: Format): object | undefined {
   return isRetweet ? shared : undefined;
 }
 
-/** Returns the post that the post, or the post that it retweets, quotes. */
+/** Returns the quoted post. If the post is a retweet, this is the post that the retweeted post quotes. */
 function quotedPost({ post, content, format }: Omit<Source, 'outerUrls'>): object | undefined {
   const quoted = SHOWN.quoted.read(content, format) ?? SHOWN.quoted.read(post, format);
   return isObject(quoted) ? quoted : undefined;

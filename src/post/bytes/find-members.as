@@ -9,25 +9,26 @@ const BACKSLASH: u32 = 0x5c;
 const AMPERSAND: u32 = 0x26;
 const OPEN_OBJECT: u32 = 0x7b;
 const CLOSE_OBJECT: u32 = 0x7d;
-/** The only bit that differs between `{` and `[`, and between `}` and `]`. */
+/** The only bit in which `{` differs from `[`, and `}` from `]`. */
 const BRACE_BIT: u32 = 0x20;
 
 /**
- * Bits in the end of a string: whether it contains characters beyond ASCII, and whether it contains
- * escapes.
+ * Bits that are set in the end of a string: `BEYOND_ASCII` if it has characters beyond ASCII,
+ * `ESCAPES` if it has escapes.
  */
 const BEYOND_ASCII: u32 = 1 << 31;
 const ESCAPES: u32 = 1 << 30;
 
-// The layout of a wanted key: its first eight bytes, its length, the table of its members (0 for
-// none), the next key with the same hash, the address of its span, and its bytes.
+// The layout of a wanted key in memory: its first eight bytes, its length, the table of the members
+// inside it (0 if there is none), the next key with the same hash, the address of its span, and its
+// bytes.
 const KEY_LENGTH: usize = 8;
 const KEY_MEMBERS: usize = 12;
 const KEY_NEXT: usize = 16;
 const KEY_SPAN: usize = 20;
 const KEY_BYTES: usize = 24;
 
-// Tables for `isUtf8`, and blocks of 16 equal bytes. They are in memory, because V8 recreates a
+// The tables for `isUtf8`, and blocks of 16 equal bytes. They are in memory, because V8 recreates a
 // constant each time it is used.
 const BY_HIGH_BITS: usize = 0;
 const BY_LOW_BITS: usize = 16;
@@ -50,19 +51,22 @@ v128.store(BRACE_BITS, i8x16.splat(BRACE_BIT as i8));
 v128.store(OPEN_OBJECTS, i8x16.splat(OPEN_OBJECT as i8));
 v128.store(CLOSE_OBJECTS, i8x16.splat(CLOSE_OBJECT as i8));
 
-// Addresses in memory, as in `find-members.ts`. Positions in the document and in the decoded bytes
-// are relative to their starts.
+// Addresses in memory; the same as in `find-members.ts`. Positions in the document and in the
+// decoded bytes are relative to these addresses.
 const DOCUMENT: usize = 64 * 1024;
 const DECODED: usize = 6 * 64 * 1024;
 
-/** The end of the document. It is followed by sixteen zeros. */
+/** The end of the document. Sixteen zeros follow it. */
 let end: usize = 0;
-/** `BEYOND_ASCII` and `ESCAPES` of the last string that was read. */
+/**
+ * Whether the string that was read last has characters beyond ASCII and escapes, as the bits
+ * `BEYOND_ASCII` and `ESCAPES`.
+ */
 let flags: u32 = 0;
 
 /**
  * Writes the spans of the wanted members of a document. Returns 0 if the document is not an object,
- * or if `JSON.parse` has to decide.
+ * or if only `JSON.parse` can decide whether it is valid.
  */
 export function findMembers(length: usize, table: usize, spans: usize, bytes: usize): u32 {
   end = DOCUMENT + length;
@@ -75,9 +79,9 @@ export function findMembers(length: usize, table: usize, spans: usize, bytes: us
 }
 
 /**
- * Finds the wanted members of an array element, starting after the opening bracket or a comma. If
- * the element is a string, it is the first span. Returns the position of what follows it: a comma
- * or the closing bracket. Returns 0 for other elements.
+ * Finds the wanted members of an array element. Starts after the opening bracket or a comma. If the
+ * element is a string, writes its span as the first span. Returns the position of what follows the
+ * element: a comma or the closing bracket. Returns 0 for an element of any other type.
  */
 export function findInElement(at: usize, table: usize, spans: usize, bytes: usize): usize {
   clear(spans, bytes);
@@ -93,7 +97,7 @@ export function findInElement(at: usize, table: usize, spans: usize, bytes: usiz
   return at == 0 ? 0 : afterSpace(at) - DOCUMENT;
 }
 
-/** For so few bytes, a call of `memory.fill` takes longer than this loop. */
+/** Sets spans to 0. For so few bytes, calling `memory.fill` would take longer than this loop. */
 // @ts-ignore
 @inline
 function clear(spans: usize, bytes: usize): void {
@@ -107,25 +111,29 @@ function storeSpan(span: usize, start: usize, after: usize): void {
   store<u32>(span, ((after - DOCUMENT) as u32) | flags, 4);
 }
 
-// How `decodeText` writes a string.
+// The modes of `decodeText`. They are flags.
 /** Decodes `&amp;`, `&lt;` and `&gt;`. */
 const ENTITIES: u32 = 1;
-/** Writes a field of CSV. */
+/** Writes a CSV field. */
 const FIELD: u32 = 2;
-/** Writes an element of a JSON list in a field of CSV. */
+/** Writes an element of a JSON list that is inside a CSV field. */
 const ELEMENT: u32 = 4;
 
 const CR: u32 = 0x0d;
 const LF: u32 = 0x0a;
 
-/** The position at which `decodeText` writes, and whether the field needs quotes. */
+/**
+ * The position at which `decodeText` writes next. `isQuoted` tells whether the CSV field needs
+ * quotes.
+ */
 let out: usize = 0;
 let isQuoted: bool = false;
 
 /**
- * Decodes the string between two quotes of the document to UTF-8, and writes it at a position of
- * the decoded bytes. Returns where it ends there, or -1 if it is invalid or cannot be decoded here.
- * Other bytes of the document, which contain no quotes or commas, are written unchanged before it.
+ * Decodes the string between two quotes of the document to UTF-8, and writes it at a position in
+ * the memory for decoded bytes. Returns the position after it there, or -1 if the string is invalid
+ * or cannot be decoded here. Writes the prefix, which is other bytes of the document without quotes
+ * or commas, unchanged before the string.
  */
 export function decodeText(
   from: usize,
@@ -140,7 +148,7 @@ export function decodeText(
   return after == 0 ? -1 : ((after - DECODED) as i32);
 }
 
-/** Does the same as `decodeText`, but for addresses. Returns 0 instead of -1. */
+/** Does the same as `decodeText`, but takes and returns addresses. Returns 0 instead of -1. */
 // @ts-ignore
 @inline
 function decode(
@@ -160,8 +168,8 @@ function decode(
   const ampersand = v128.load((mode & ENTITIES) != 0 ? AMPERSANDS : BACKSLASHES);
   const comma = v128.load(COMMAS);
   /**
-   * All blocks combined by `or`. If a byte of it is beyond ASCII, so is the byte at this place of
-   * at least one block.
+   * All blocks, combined by `or`. If one of its bytes is beyond ASCII, at least one block has a
+   * byte beyond ASCII at the same place.
    */
   let all = i8x16.splat(0);
   for (let at = from; at < to; ) {
@@ -197,25 +205,28 @@ function putByte(byte: u32): void {
   store<u8>(out++, byte as u8);
 }
 
-/** Writes a JSON quote in a field of CSV. */
+/** Writes the quote of a JSON string in a CSV field, where a quote is doubled. */
 function putQuotes(): void {
   putByte(QUOTE);
   putByte(QUOTE);
 }
 
-// Possible errors of a byte and the one after it. It is an error if all three tables contain it.
+// The possible errors of a byte together with the byte after it. A pair of bytes has an error if
+// all three tables contain that error.
 const NO_CONTINUATION: u32 = 1;
 const NO_LEAD: u32 = 2;
 const TOO_LONG_3: u32 = 4;
 const TOO_LARGE: u32 = 8;
 const SURROGATE: u32 = 16;
 const TOO_LONG_2: u32 = 32;
-/** In four bytes, an overlong or too large character, by the low bits of the first byte. */
+/**
+ * A character of four bytes that is overlong or too large, as the low bits of its first byte show.
+ */
 const TOO_LONG_4: u32 = 64;
-/** Does not count as an error if the byte is the third or fourth byte of a character. */
+/** Not an error if the byte is the third or fourth byte of a character. */
 const TWO_CONTINUATIONS: u32 = 128;
 
-/** Sets the errors for a range of values of four bits. */
+/** Sets the errors in a table for a range of four-bit values. */
 function setTable(table: usize, first: usize, last: usize, errors: u32): void {
   for (let value = first; value <= last; value++) store<u8>(table + value, errors as u8);
 }
@@ -244,11 +255,12 @@ setTable(BY_NEXT, 0xa, 0xb, BY_ANY_CONTINUATION | SURROGATE | TOO_LARGE);
 const INDEXES: v128 = i8x16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 
 /**
- * Returns whether bytes are UTF-8, sixteen at a time. The method is that of Keiser and Lemire
- * ("Validating UTF-8 in less than one instruction per byte", 2021). Three tables, for the high and
- * low bits of a byte and the high bits of the next one, tell what is wrong with the pair. They
- * cannot tell whether two continuations in a row are the third and fourth bytes of a character,
- * which depends on the bytes two and three places earlier.
+ * Returns whether bytes are UTF-8. Reads sixteen bytes at a time, by the method of Keiser and
+ * Lemire ("Validating UTF-8 in less than one instruction per byte", 2021). Three tables tell what
+ * is wrong with a pair of bytes: one for the high bits and one for the low bits of the first byte,
+ * and one for the high bits of the second byte. The tables cannot tell whether two continuation
+ * bytes in a row are the third and fourth bytes of a character. The bytes two and three places
+ * earlier tell this.
  */
 function isUtf8(from: usize, to: usize): bool {
   const byHighBits = v128.load(BY_HIGH_BITS);
@@ -256,7 +268,7 @@ function isUtf8(from: usize, to: usize): bool {
   const byNext = v128.load(BY_NEXT);
   let errors = i8x16.splat(0);
   let last = i8x16.splat(0);
-  // The zeros after the end show whether the last character is complete.
+  // Reads up to the zeros after the end, which show whether the last character is complete.
   for (let at = from; at <= to; at += 16) {
     let block = v128.load(at);
     if (to - at < 16)
@@ -284,7 +296,7 @@ function isUtf8(from: usize, to: usize): bool {
   return !v128.any_true(errors);
 }
 
-// The following functions return the position after what they have read, or 0.
+// Each of the following functions returns the position after what it has read, or 0.
 
 function decodeEntity(from: usize, to: usize): usize {
   let byte: u32 = AMPERSAND;
@@ -295,7 +307,7 @@ function decodeEntity(from: usize, to: usize): usize {
   } else if (from + 5 <= to && load<u32>(from) == 0x706d6126 && byteAt(from + 4) == 0x3b)
     length = 5;
   else
-    // The rest of the entity may be escaped.
+    // The rest of the entity may contain escapes, in which case it is not decoded here.
     for (let at = from + 1; at < to && at < from + 5; at++) if (byteAt(at) == BACKSLASH) return 0;
   putByte(byte);
   return from + length;
@@ -308,7 +320,7 @@ function decodeEscape(from: usize, to: usize, mode: u32): usize {
     point = fourDigits(from + 2, to);
     from += 6;
     if (point >= 0xd800 && point < 0xe000) {
-      // Half of a surrogate pair is not a character.
+      // Half of a surrogate pair is not a valid character.
       if (point >= 0xdc00 || load<u16>(from) != 0x755c) return 0;
       const low = fourDigits(from + 2, to);
       if (low < 0xdc00 || low >= 0xe000) return 0;
@@ -341,8 +353,8 @@ function decodeEscape(from: usize, to: usize, mode: u32): usize {
 }
 
 /**
- * Returns the number with these four hexadecimal digits, or a number above all code points if they
- * are not hexadecimal.
+ * Returns the number that four hexadecimal digits represent. If they are not hexadecimal digits,
+ * returns a number above all code points.
  */
 function fourDigits(at: usize, to: usize): u32 {
   const none: u32 = 0x110000;
@@ -358,12 +370,15 @@ function fourDigits(at: usize, to: usize): u32 {
   return number;
 }
 
-/** Writes a character that was escaped. */
+/**
+ * Writes an ASCII character that was escaped in the document. Returns false if it cannot be written
+ * here.
+ */
 function putAscii(byte: u32, mode: u32): bool {
-  // An ampersand may start an entity.
+  // The ampersand may be the start of an entity.
   if (byte == AMPERSAND && (mode & ENTITIES) != 0) return false;
   if ((mode & ELEMENT) != 0) {
-    // JSON has its own escapes for control characters.
+    // JSON has separate escapes for control characters.
     if (byte < 0x20) return false;
     if (byte == QUOTE || byte == BACKSLASH) putByte(BACKSLASH);
     if (byte == QUOTE) putByte(QUOTE);
@@ -375,7 +390,7 @@ function putAscii(byte: u32, mode: u32): bool {
   return true;
 }
 
-// The following functions return the position after the value that starts at `at`, or 0.
+// Each of the following functions returns the position after the value that starts at `at`, or 0.
 
 function afterObject(at: usize, table: usize): usize {
   at = afterSpace(at + 1);
@@ -384,7 +399,7 @@ function afterObject(at: usize, table: usize): usize {
     if (byteAt(at) != QUOTE) return 0;
     const key = at + 1;
     at = quoteOrBackslash(key);
-    // Keys with escapes are left to `JSON.parse`.
+    // `JSON.parse` has to read a document whose keys have escapes.
     if (at == 0 || byteAt(at) != QUOTE) return 0;
     const entry = entryOf(table, key, (at - key) as u32);
     at = afterSpace(at + 1);
@@ -404,8 +419,8 @@ function afterWanted(start: usize, entry: usize): usize {
   const span = load<u32>(entry, KEY_SPAN) as usize;
   const members = load<u32>(entry, KEY_MEMBERS) as usize;
   const first = byteAt(start);
-  // If several members have the same key, only the last one counts, so the document is left to
-  // `JSON.parse`.
+  // If several members have the same key, only the last one counts. `JSON.parse` has to read such a
+  // document.
   if (load<u32>(span) != 0) return 0;
   let at: usize;
   flags = 0;
@@ -418,7 +433,7 @@ function afterWanted(start: usize, entry: usize): usize {
   return at;
 }
 
-/** Returns the entry of a key in a table of wanted keys, or 0. */
+/** Returns the entry of a key in a table of wanted keys, or 0 if the key is not wanted. */
 // @ts-ignore
 @inline
 function entryOf(table: usize, key: usize, length: u32): usize {
@@ -438,8 +453,8 @@ function entryOf(table: usize, key: usize, length: u32): usize {
 }
 
 /**
- * Reads a wanted string, starting after its opening quote. A control character is an error that
- * `JSON.parse` reports.
+ * Reads a wanted string, starting after its opening quote. A control character is an error, which
+ * `JSON.parse` then reports.
  */
 function afterText(at: usize): usize {
   let beyondAscii: u32 = 0;
@@ -473,7 +488,10 @@ function afterString(at: usize): usize {
   }
 }
 
-/** Brackets are counted but not matched, because skipped values are not validated. */
+/**
+ * Skips an object or array. Brackets are counted but not matched, because skipped values are not
+ * validated.
+ */
 function afterContainer(at: usize): usize {
   let depth: i32 = 0;
   while (at < end) {
@@ -513,7 +531,10 @@ function afterValue(at: usize): usize {
   return after == at ? 0 : after;
 }
 
-/** Returns whether the byte is a letter, digit, plus, minus or dot. */
+/**
+ * Returns the position after a number or a word: the first byte that is not a letter, a digit, a
+ * plus sign, a minus sign or a dot.
+ */
 // @ts-ignore
 @inline
 function afterScalar(at: usize): usize {
@@ -534,7 +555,7 @@ function afterScalar(at: usize): usize {
   }
 }
 
-/** Most documents contain no white space, which one comparison shows. */
+/** Skips white space. Most documents have none, which the first comparison shows. */
 // @ts-ignore
 @inline
 function afterSpace(at: usize): usize {
@@ -545,7 +566,7 @@ function afterSpace(at: usize): usize {
   }
 }
 
-/** Returns the position of the next quote or backslash, or 0. */
+/** Returns the position of the next quote or backslash, or 0 if there is none. */
 // @ts-ignore
 @inline
 function quoteOrBackslash(at: usize): usize {
