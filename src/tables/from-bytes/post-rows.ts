@@ -143,7 +143,7 @@ export function postRowWriter(
     try {
       if (post.read(content, start, end, () => write(tag)) === true) return;
     } catch {
-      // The parser then either writes the row or throws the exact error.
+      // Reading the bytes has failed. The parser below either writes the row or throws the exact error.
       out.undoRow();
     }
     out.row(parseRow(content, start, end, tag, origin));
