@@ -177,7 +177,7 @@ describe('the examples work as described', () => {
     expect(again).toMatchObject({ code: 0, stdout: `${posts} posts from the recording\n` });
   });
 
-  it('27-damaged-again: repairs some records, and keeps the others', async () => {
+  it('27-damaged-again: repairs some records, and keeps all other records as damaged', async () => {
     const first = await run('27-damaged-again.ts');
     expect(first).toMatchObject({ code: 0, stderr: '' });
     const [, posts, damaged, mended] =
@@ -252,7 +252,7 @@ describe('the examples work as described', () => {
     expect(again).toMatchObject({ code: 0, stdout: first.stdout });
   });
 
-  it('09-keep-an-archive-compliant: removes posts that were deleted later, and then changes nothing', async () => {
+  it('09-keep-an-archive-compliant: removes posts that were deleted later, and changes nothing in a second run', async () => {
     for (let times = 0; times < bySuite(1, 2); times++) {
       const { code, stdout } = await run('09-keep-an-archive-compliant.ts');
       expect(code).toBe(0);
@@ -303,7 +303,7 @@ describe('the examples work as described', () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it('10-sync-rules: changes the rules, then finds no difference', async () => {
+  it('10-sync-rules: changes the rules, and finds no difference in a second run', async () => {
     const first = await run('10-sync-rules.ts');
     expect(first.stdout).toContain('3 added, 0 deleted, 0 retagged, 0 unchanged (dry run');
     expect(first.stdout).toMatch(/^\d{18,19} weather rain lang:en$/m);
@@ -325,7 +325,7 @@ describe('the examples work as described', () => {
     expect(together.at(-1).projected).toBeGreaterThanOrEqual(together.at(-1).activities);
   });
 
-  it('12-engagement-totals: prints totals of the posts of a user, who signs in once', async () => {
+  it('12-engagement-totals: prints totals for the posts of a user, who signs in only once', async () => {
     const first = await run('12-engagement-totals.ts');
     expect(first.code).toBe(0);
     expect(first.stderr).toMatch(
@@ -356,7 +356,7 @@ describe('the examples work as described', () => {
     },
   );
 
-  it('13-web-sign-in: only the browser that started a sign-in can complete it, and then sees the likes', async () => {
+  it('13-web-sign-in: only the browser that started a sign-in can complete it and see the likes', async () => {
     const { code, stdout, stderr } = await run('13-web-sign-in.ts');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain('Another browser: 400 Nobody signed in.');
@@ -443,7 +443,7 @@ describe('the examples work as described', () => {
     expect(again).toMatchObject({ code: 0, stdout: first.stdout });
   });
 
-  it('16-shards: finds the same posts with four processes as with one', async () => {
+  it('16-shards: finds the same posts with four processes as with one process', async () => {
     const { code, stdout } = await run('16-shards.ts');
     const counts = [...stdout.matchAll(/^(?:\d\/4|all): (\d+) posts$/gm)].map(match => +match[1]!);
     expect(counts.length).toBe(5);
@@ -453,7 +453,7 @@ describe('the examples work as described', () => {
     expect(code).toBe(0);
   });
 
-  it('14-several-searches: writes every post that a search finds, once', async () => {
+  it('14-several-searches: writes every post once, however many searches find it', async () => {
     const first = await run('14-several-searches.ts');
     expect(first.code).toBe(0);
     const [, posts, found] = /^(\d+) posts, of (\d+) found by 3/.exec(first.stdout) ?? [];

@@ -112,7 +112,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
   ],
   'test/http/open-socket-tls.test.ts': ['search, counts and replays work through an'],
   'test/http/open-socket.test.ts': [
-    'fails as without a proxy, with the name of the proxy:',
+    'fails in the same way as without a proxy, and names the proxy:',
     'is retried after the proxy answers with 502, closes or is slow',
   ],
   'test/http/request-decode-body.test.ts': [
@@ -170,7 +170,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'covers one window with all queries, even if a query starts late',
     'continues after the last `incremental` run, even after a crash in any query',
     'rejects with the missing part if a later query fails, and resumes from that error',
-    'reports minutes that 30day no longer has once, and continues after them with all queries',
+    'reports the expired minutes of 30day only once, and continues after them with all queries',
   ],
   'test/search/search-service.test.ts': [
     'survives a flipped bit that breaks the document before the checksum',
@@ -201,7 +201,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'lead to this service even if the environment has addresses of another',
     'require the token of a service that has one, and allow http to its origin',
     'identify the archive, so that a checkpoint of another archive is refused',
-    'need a running service at the port, or the error says how to start one',
+    'are refused without a running service at the port, with advice to start it',
     'are not printed for',
     'shows in its help how it was started: by',
   ],
@@ -284,7 +284,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'that become posts together',
     'that become posts each by itself',
     'are delivered by merge once and in order, even after a failure',
-    'are read by merge to the end of one while another waits',
+    'are read by merge to the end of one source while another source waits',
     'start threads if they are large together',
   ],
   'test/storage/lock.test.ts': [

@@ -535,7 +535,7 @@ describe('the table of stages', () => {
   const refusals = cells.filter(([, item, { reads }]) => reads?.includes(item) === false);
   const readings = cells.filter(([, item, { reads }]) => reads?.includes(item) === true);
 
-  it.each(calls)('%s with argument(s) %s throws at once, for `%s`', (name, _, option, args) => {
+  it.each(calls)('%s with argument(s) %s throws immediately, for `%s`', (name, _, option, args) => {
     const error = thrownBy(() => callNamed(name)(...args)) as millrace.OptionError;
     expect(error).toBeInstanceOf(millrace.OptionError);
     expect(error.option).toBe(option);

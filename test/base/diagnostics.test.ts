@@ -91,7 +91,7 @@ describe('diagnostics channels', () => {
     expect(JSON.stringify(messages)).not.toContain('local-service');
   });
 
-  it('publish a failed request, then its retry, then the wait before it', async () => {
+  it('publish a failed request, its retry, and the wait before the retry', async () => {
     service.faults.plant({ kind: 'status', status: 503, times: 1, endpoint: 'search' });
     const messages = messagesOf(...REQUESTS, 'millrace:retry', 'millrace:wait');
     await pipeline(search(acme, query(1)), collect());

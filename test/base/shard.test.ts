@@ -117,7 +117,7 @@ describe('the shards of files', () => {
     expect(counts).toEqual(Array.from({ length: 8 }, () => 144 / 8));
   });
 
-  it('are disjoint and together complete when localFiles reads them', async () => {
+  it('contain every file exactly once when localFiles reads them', async () => {
     const names = ['a.jsonl', 'b/c.jsonl', 'b/d.jsonl', '20240101/0000.json', '20240101/0010.json'];
     for (const name of names) {
       await mkdir(path.dirname(path.join(folder, 'stored', name)), { recursive: true });

@@ -54,7 +54,7 @@ const linesIn = (file: string) =>
   texts(jsonLines()(gunzip({ plain: 'pass' })(localFiles(file, { match: /./ }))));
 
 describe('applyCompliance with zstd files', () => {
-  it('rewrites files with affected posts as zstd, and none the second time', async () => {
+  it('rewrites files with affected posts as zstd, and rewrites nothing in a second run', async () => {
     const affected = await write('1.jsonl.zst', posts);
     const other = await write('2.json.ZST', posts.slice(1));
     await tombstones.record([ofPost('delete', first.id)]);

@@ -78,7 +78,7 @@ describe('applyCompliance', () => {
     expect(await contents()).not.toEqual(before);
   });
 
-  it('rewrites only files with affected posts, and none the second time', async () => {
+  it('rewrites only files with affected posts, and rewrites nothing in a second run', async () => {
     const [victim, author] = [posts[2]?.[4], posts[3]?.[7]];
     if (victim === undefined || author === undefined) throw new Error('There are posts');
     await tombstones.record([ofPost('delete', victim.id), ofUser('user_delete', author.author.id)]);
@@ -216,7 +216,7 @@ describe('applyCompliance', () => {
     expect(error.message).toContain(names[1]);
   });
 
-  it('finishes the files it is rewriting when one fails, and starts no other', async () => {
+  it('finishes the files that it is rewriting if one of them fails, and starts no further file', async () => {
     const { done } = await appliedToDamaged();
     expect(done[0]).toBe(true);
     expect(done.slice(10)).not.toContain(true);

@@ -340,7 +340,7 @@ describe('compliance', () => {
     expect(refused).toBeGreaterThan(3);
   });
 
-  it('refuses the cursor of another service, but accepts one of an older version', async () => {
+  it('refuses the cursor of another service, but accepts a cursor from an older version', async () => {
     const first = reading({}, acme({ localService: 'one' }));
     await service.until(1);
     service.happen(1, timing.now());
@@ -455,7 +455,7 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('reconnects after a 406 once it was connected', async () => {
+  it('reconnects after a 406 if it was already connected', async () => {
     const run = reading();
     await service.until(1);
     server.script.push(status(406, '{"error":{"message":"Too many connections"}}'));
@@ -466,7 +466,7 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('fails on a 404 once it was connected', async () => {
+  it('fails on a 404, even after it was connected', async () => {
     const run = reading();
     await service.until(1);
     server.script.push(status(404));
@@ -478,7 +478,7 @@ describe('compliance', () => {
     ['after a 503', status(503), 4],
     ['for the Retry-After of a 429', status(429, '', { 'retry-after': '33' }), 33],
     ['a minute after a 429 without Retry-After', status(429), 60],
-  ])('waits %s, then continues', async (_, reply, seconds) => {
+  ])('waits %s, and continues after that', async (_, reply, seconds) => {
     server.script.push(reply);
     const run = reading();
     await service.until(1);

@@ -124,7 +124,7 @@ describe('DeliveredTime', () => {
     expect(times.filter(time => time !== undefined)).toEqual([0]);
   });
 
-  it('does not advance with heartbeats that are read late and all at once', () => {
+  it('does not advance with heartbeats that are read late and all together', () => {
     const delivered = new DeliveredTime();
     const late = { now: 3_600_000, elapsed: 3_600_000 };
     const times = Array.from({ length: 9 }, () => delivered.afterBytes(true, late));

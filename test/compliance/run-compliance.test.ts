@@ -6,7 +6,7 @@ import { ConnectionGaps } from '../../src/compliance/run-compliance.js';
 const START = Date.UTC(2024, 4, 15, 12);
 
 describe('the gaps of a compliance stream', () => {
-  it('are the times between connections, and none before the first', () => {
+  it('are the times between connections, and never a time before the first connection', () => {
     const ledger = new ConnectionGaps(1);
     expect(ledger.state).toEqual({ until: undefined, gaps: [] });
     ledger.connected(0, START + 30_000);

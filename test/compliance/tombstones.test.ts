@@ -152,7 +152,7 @@ describe('tombstones', () => {
     await again.close();
   });
 
-  it('can be read by another process while this one records', async () => {
+  it('can be read by another process while this process records', async () => {
     const tombstones = await opened();
     await tombstones.record([ofPost('delete', '1')]);
     const reader = child('reader', tombstones.folder);

@@ -29,7 +29,7 @@ function taking(name: string, count: number, log: string[]) {
 
 const run = (resume?: Cursor): Run => ({ ...unchecked<Run>({}), resume });
 
-it('throughSteps starts the steps from last to first, each at the cursor the next one wraps', async () => {
+it('throughSteps starts the steps from last to first, each at the cursor that the next step wraps', async () => {
   const log: string[] = [];
   const steps = [taking('first', 9, log), taking('last', 9, log)];
   const opened: unknown[] = [];
@@ -64,7 +64,7 @@ it('throughSteps closes its input before it delivers the last items of a step th
   expect(events).toEqual([[0, 1], 'closed', [2]]);
 });
 
-it('throughSteps does not open its input if a step was done before', async () => {
+it('throughSteps does not open its input if a step is already done', async () => {
   const steps = [taking('take', 3, [])];
   const all = throughSteps(steps, run({ take: 3, inner: {} }), () => {
     throw new Error('It was opened');

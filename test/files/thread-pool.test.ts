@@ -96,7 +96,7 @@ describe('the thread pool', () => {
     await threads.close();
   });
 
-  it('ends its threads after the last file unless they encode row groups by then', async () => {
+  it('ends its threads after the last file, unless they are encoding row groups', async () => {
     const file = path.join(await temporaryFolder(), 'a.jsonl');
     await writeFile(file, '{"id":1,"id_str":"1"}\n');
     const columns = {
@@ -178,7 +178,7 @@ describe('the thread pool', () => {
     await ending.close();
   });
 
-  it('takes files in order, no more at a time than its threads may hold', async () => {
+  it('takes files in order, and holds only as many as its threads may hold', async () => {
     const folder = await temporaryFolder();
     const paths = Array.from({ length: 9 }, (_, index) => path.join(folder, `${index}.jsonl`));
     for (const [index, file] of paths.entries())

@@ -52,7 +52,7 @@ describe('a reader with a deadline for each value', () => {
     return { timed, state };
   };
 
-  it('throws the error of its input at the call that waits, not before', async () => {
+  it('throws the error of its input only at the call that waits for it', async () => {
     const { timed } = failing();
     await expect(timed.next()).rejects.toThrow('broken');
   });

@@ -292,7 +292,7 @@ describe('the identity of a flow', () => {
     expect(new Set(ids).size).toBe(3);
   });
 
-  it('names the changed option, not one derived from it', () => {
+  it('names the changed option, and no option that is derived from it', () => {
     const limited = (limit?: number) =>
       search(acme, { query: 'snow', product: '30day', limit }).identity;
     expect(flowDifference(limited(60), limited(80))).toBe(

@@ -75,7 +75,7 @@ describe('an error that ends a flow', () => {
     expect(idsOf(rest)).toEqual(['3', '4']);
   });
 
-  it('has no cursor if no file was whole or no run could continue at it', async () => {
+  it('has no cursor if no file was complete, or if no run could continue at the cursor', async () => {
     const paths = await store('first', GOOD.with(0, '{"id_str":"1"\n'));
     const second = await store('second', GOOD.with(1, '{"id_str":"1"\n'));
     expect((await failing(postsIn(paths))).error.cursor).toBeUndefined();

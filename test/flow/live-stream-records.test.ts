@@ -75,7 +75,7 @@ describe('the records of a stream', () => {
     });
   });
 
-  it('end with an error if the stream is cut, even an empty one', async () => {
+  it('end with an error if the stream is cut, even if it is empty', async () => {
     const wire = flushed(['{"n":1}']);
     for (const cut of [wire.subarray(0, -9), Buffer.alloc(0)]) {
       const { error } = await recordsOf(connectionOf(cut, []));

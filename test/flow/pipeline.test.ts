@@ -248,7 +248,7 @@ describe('an abort rejects with the reason of the signal, and does not wait for'
     await expect(run()).rejects.toBe(reason);
   });
 
-  it('a Flow, and releases the lock of the checkpoint before', async () => {
+  it('a Flow, and releases the lock of the checkpoint before it rejects', async () => {
     const run = pipeline(stuckFlow(), tap(abort), intoFiles(), options());
     await expect(run).rejects.toBe(reason);
     expect(await pipeline(one(), intoFiles())).toMatchObject({ posts: 1 });

@@ -208,7 +208,7 @@ describe('a TransformStream as an operator', () => {
     }
   });
 
-  it('delivers the items before an error of its input, then the error', async () => {
+  it('delivers the items before an error of its input, and after them the error', async () => {
     const failing = new Flow<number>(async function* () {
       yield { items: [1, 2] };
       await new Promise(resolve => setTimeout(resolve, 5));
@@ -289,7 +289,7 @@ describe('a TransformStream as an operator', () => {
     await expect.poll(() => reasons).toEqual([undefined]);
   });
 
-  it('is refused if it was used before', async () => {
+  it('is refused if another run has used it', async () => {
     const operator = through(doubling());
     expect(await all(operator(numbers(2)))).toEqual([0, 2]);
     await expect(all(operator(numbers(2)))).rejects.toThrow(OptionError);

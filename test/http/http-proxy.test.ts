@@ -23,7 +23,7 @@ describe('the proxy for a target', () => {
     expect(proxyOf('https://a.example/', {})).toBeUndefined();
   });
 
-  it('comes from a lower-case variable before an upper-case one, and never from an empty one', () => {
+  it('comes from the lower-case variable if both are set, and never from an empty variable', () => {
     const target = 'https://a.example/';
     const lower = { https_proxy: 'http://lower.example', HTTPS_PROXY };
     expect(proxyOf(target, lower)).toBe('http://lower.example/');

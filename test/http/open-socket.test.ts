@@ -186,7 +186,7 @@ describe('a proxy that refuses a tunnel', () => {
     },
   );
 
-  it('causes an error with advice about a 407, with no login and with a wrong one', async () => {
+  it('causes an error with advice about a 407, for a missing login and for a wrong login', async () => {
     proxy.login = LOGIN;
     const none = await errorOf(get(accountFor({}, proxy.url)));
     expect(none).toMatchObject({ failure: 'refused', retryable: false });
@@ -220,7 +220,7 @@ describe('a connection that breaks behind a proxy', () => {
     ['closed in the answer', undefined, cut({ text: 'x'.repeat(1000) }, 'length'), 'cut'],
     ['silent in the answer', undefined, stall({ text: 'x'.repeat(1000) }), 'stalled'],
   ] as const)(
-    'fails as without a proxy, with the name of the proxy: %s',
+    'fails in the same way as without a proxy, and names the proxy: %s',
     async (_, tunnel, reply, failure) => {
       if (tunnel !== undefined) proxy.script.push(tunnel);
       server.script.push(reply);

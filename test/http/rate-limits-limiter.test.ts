@@ -111,7 +111,7 @@ describe('the rate of calls', () => {
     expect(mostIn([...starts.change!, ...starts.read!], MINUTE)).toBeLessThanOrEqual(60);
   });
 
-  it('gives the turn of an aborted call to the next one', async () => {
+  it('gives the turn of an aborted call to the next call', async () => {
     const time = new VirtualTime();
     const pace = new RateLimiter([{ requests: 1, perMs: 1000 }], time);
     (await pace.acquire()).responded();

@@ -37,7 +37,7 @@ describe('a member of a response', () => {
     ['flag', 'true', false],
     ['has', 0, true],
     ['texts', ['a', ''], ['a', '']],
-  ] as const)('read as %s from %j is %j', (name, value, expected) => {
+  ] as const)('read by %s: %j becomes %j', (name, value, expected) => {
     expect(of({ a: value })[name]('a')).toEqual(expected);
   });
 
@@ -54,7 +54,7 @@ describe('a member of a response', () => {
     ['objects', {}, 'its `a` should be a list'],
     ['objects', [{}, 1], 'is not a usage report (`a[1]` in it): it is not a JSON object'],
     ['object', 1, 'is not a usage report (`a` in it): it is not a JSON object'],
-  ] as const)('read as %s from %j is refused', (name, value, message) => {
+  ] as const)('read by %s: %j is refused', (name, value, message) => {
     expect(outcome(() => of({ a: value })[name]('a'))).toContain(message);
   });
 

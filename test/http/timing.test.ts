@@ -55,7 +55,7 @@ describe('the clock of the service', () => {
     expect(clock.now()).toBe(NOW);
   });
 
-  it('is the given clock if this process has one', () => {
+  it('is the given clock, if there is one', () => {
     const given = new ServiceClock({ now: () => NOW }, () => 7);
     given.learn(dateOf(NOW), NOW);
     expect([given.isKnownSince(given.responses), given.now()]).toEqual([true, 7]);

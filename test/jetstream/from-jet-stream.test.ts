@@ -163,7 +163,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(gaps).toEqual([{ subject: 'posts.*', from: 31, to: 60 }]);
   });
 
-  it('reports messages that were deleted between others', async () => {
+  it('reports messages that were deleted from the middle of the stream', async () => {
     await using node = await startNode();
     await publish(node, 100);
     await manageStreams(node, async manager => {
@@ -232,7 +232,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(gaps).toEqual([{ subject: 'posts.*', from: 1, to: 60 }]);
   });
 
-  it('reports all messages of an emptied stream, and no sequence after its end', async () => {
+  it('reports all messages that were purged from a stream as lost, and no later sequence', async () => {
     await using node = await startNode();
     await publish(node, 100);
     await manageStreams(node, manager => manager.streams.purge('posts'));

@@ -118,7 +118,7 @@ describe('fromJetStream refuses', () => {
     expect(call).not.toThrow('s3cret');
   });
 
-  it('two names of the API at once', () => {
+  it('two names for the API together', () => {
     const both = { domain: 'hub', apiPrefix: 'JS.hub.API' };
     expect(() => fromJetStream({ ...needed, ...both })).toThrow('apiPrefix');
   });

@@ -45,7 +45,7 @@ describe('a message', () => {
     );
   });
 
-  it('has the format of its posts if all have the same, or none', async () => {
+  it('has the format of its posts if all posts have the same format, and otherwise no format', async () => {
     const itemOf = (format: Outgoing['format']): Outgoing => ({
       id: '1',
       payload: Buffer.from('{}'),

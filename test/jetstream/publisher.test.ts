@@ -75,7 +75,7 @@ describe.skipIf(!hasNatsServer)('a publisher that stops at any post, with any op
     );
   });
 
-  it('finds a message that was acknowledged while a commit waited for the previous one', async () => {
+  it('finds a message that was acknowledged while a commit waited for the previous message', async () => {
     const subject = `posts-${++streams}`;
     const to = { connection: connecting(node.url), stream: subject, subject };
     const create = { maxBytes: 4 << 20, shards: 1, duplicateWindowMs: 1000 };

@@ -224,7 +224,7 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
       { positions: { isWhole: true, followed: { 'one x.0': [1, 2] } } },
     ],
     ['epochs of another shape', { epochs: { 'one x.0': 'x' } }],
-  ])('end a run that resumes at a damaged cursor with %s', async (_, damage) => {
+  ])('end a run that resumes at a damaged cursor: %s', async (_, damage) => {
     const stream = await newStream();
     await store(stream, [[0, 0, 0]]);
     const { cursors } = await readAll(stream);

@@ -165,7 +165,7 @@ describe('jobs.download', () => {
     await expectWhole();
   });
 
-  it('retries a failed file after all others', async () => {
+  it('retries a failed file after all other files', async () => {
     const late = served.files[2]!.segment;
     served.faults.set(late, before => (before < 6 ? status(404) : undefined));
     const order: string[] = [];

@@ -104,7 +104,7 @@ describe('a temporary fault', () => {
     expect(lines).toEqual(served.lines);
   });
 
-  it('of expired URLs ends after one request of the list for all files', async () => {
+  it('ends for all expired URLs after the list is requested once', async () => {
     const served = await start({ files: servedFiles(24) });
     served.faults.set(served.files[10]!.segment, () => {
       served.expired = Math.max(served.expired, 1);
@@ -116,7 +116,7 @@ describe('a temporary fault', () => {
     expect(served.listings).toBe(2);
   });
 
-  it('of a list with fewer URLs than it announces ends after the list is requested again', async () => {
+  it('ends after the list is requested again if the list has fewer URLs than it announces', async () => {
     const served = await start();
     const { otherwise } = served.server;
     served.server.script.push(otherwise, response => {
@@ -279,7 +279,7 @@ describe('a permanent fault', () => {
 describe('a download of files', () => {
   const files = ['a', 'b'].map(name => ({ name, path: name }));
 
-  it('ends after an error that all files share, once no fetch is running', async () => {
+  it('ends after an error that all files share, but only when no fetch is running', async () => {
     const full = new StorageError('The disk is full', { path: 'a' });
     const ended: string[] = [];
     let startB: () => void = () => {};

@@ -159,7 +159,7 @@ describe('creating a job', () => {
     expect(error.message).toMatch(/its format is activity_streams, not original/);
   });
 
-  it('fails without a lookup if the title was in use before', async () => {
+  it('fails without a lookup if the title is already in use', async () => {
     server.script.push(status(400, '{"error":{"message":"duplicate title"}}'));
     await expect(createJob(acme(), REQUEST)).rejects.toMatchObject({ status: 400 });
     expect(server.received.length).toBe(1);

@@ -33,7 +33,7 @@ describe('the verdict on a job', () => {
     });
   });
 
-  it('names missing files without the totals, which then always differ', () => {
+  it('names missing files, but not the totals, which always differ if files are missing', () => {
     const delivered = sumDelivered([file(), file()], ['202401010000']);
     expect(jobVerdict(BASIS, delivered)).toMatchObject({ exitCode: 1, missing: ['202401010000'] });
   });
@@ -47,7 +47,7 @@ describe('the verdict on a job', () => {
     ]);
   });
 
-  it('has the suspect minutes of the list and the files once', () => {
+  it('has each suspect minute once, even if the list and the files both name it', () => {
     const delivered = sumDelivered([file(['202401010001']), file(), file(['202401010000'])], []);
     const verdict = jobVerdict({ ...BASIS, suspectMinutes: ['202401010001'] }, delivered);
     expect(verdict).toMatchObject({

@@ -96,7 +96,7 @@ describe('jsonText', () => {
       }
   });
 
-  it('contains nothing of a longer document converted before', () => {
+  it('contains nothing of a longer document that was converted earlier', () => {
     for (const text of ['é', 'aé', 'abé', 'abcé', 'abc']) {
       jsonText(Buffer.from('é'.repeat(30)));
       expect(jsonText(Buffer.from(text))).toBe(text.replace('é', '\\u00e9'));

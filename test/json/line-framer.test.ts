@@ -12,7 +12,7 @@ describe('blank lines between records', () => {
     vi.restoreAllMocks();
   });
 
-  it('are not searched one by one', async () => {
+  it('are skipped without a search for each of them', async () => {
     const records: Buffer[] = [];
     const block = Buffer.concat([Buffer.alloc(100_000, '\n'), Buffer.from('{"a":1}\n')]);
     const search = vi.spyOn(Buffer.prototype, 'indexOf');

@@ -186,7 +186,7 @@ describe('the scan of records', () => {
     }
   });
 
-  it('finds records up to `maxBytes`, and stops at the start of a larger one', () => {
+  it('finds records up to `maxBytes`, and stops at the start of a larger record', () => {
     const file = Buffer.from('{"a":1}\n{"a":10}\n{"a":100}\n{"a":1}\n');
     const lines = new ObjectLines('\n', { ...NO_LIMIT, maxBytes: 8 });
     expect(lines.find(file, 0, file.length)).toBe(2);

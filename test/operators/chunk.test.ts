@@ -49,7 +49,7 @@ describe('chunk', () => {
     expect(chunks.map(({ length }) => length)).toEqual([4, 4, 4, 4, 2]);
   });
 
-  it('has a cursor if it holds no items back, and sometimes cuts a chunk short for one', async () => {
+  it('has a cursor if it holds no items back, and sometimes shortens a chunk to deliver a cursor', async () => {
     const cursors: unknown[] = [];
     const lengths: number[] = [];
     // A batch of 7 and a chunk of 10 end at the same item only after 10 batches. The first cursor

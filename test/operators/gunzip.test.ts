@@ -248,7 +248,7 @@ describe('gunzip', () => {
     expect(taken).toBe(50);
   });
 
-  it('delivers everything received before its input fails, then that error', async () => {
+  it('delivers everything that it received before its input failed, and after that the error', async () => {
     const failure = new Error('the source failed');
     const source = new Flow<Uint8Array>(async function* () {
       yield { items: [gzipSync('one')], cursor: { file: 1 } };

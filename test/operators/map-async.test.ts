@@ -93,7 +93,7 @@ describe('mapAsync, aborted', () => {
     expect(state.closed).toBe(1);
   });
 
-  it('causes no unhandled rejection if a call fails afterwards', async () => {
+  it('causes no unhandled rejection if a call fails after the abort', async () => {
     const unhandled: unknown[] = [];
     const onUnhandled = (error: unknown) => unhandled.push(error);
     process.on('unhandledRejection', onUnhandled);

@@ -303,17 +303,17 @@ describe('rules given as a list for stored files', () => {
       expect(Plan.in(matchRules(RULES)(matchRules(RULES)(posts)))).toBeUndefined();
     });
 
-    it('are not planned after an operator that may change posts', () => {
+    it('have no plan if an operator before them may change posts', () => {
       const routed = routeByTag()(unchecked(posts));
       expect(Plan.in(matchRules(RULES)(unchecked(routed)))).toBeUndefined();
     });
 
-    it('are planned after operators that only drop posts', () => {
+    it('have a plan if the operators before them only drop posts', () => {
       expect(Plan.in(matchRules(RULES)(take<Activity>(3)(dedupe()(posts))))).toBeDefined();
     });
   });
 
-  it('before a tee apply to all branches, and in a branch only to that one', async () => {
+  it('apply to all branches if they are before a tee, and only to one branch if they are in it', async () => {
     const paths = await store(FILES);
     const branch = [{ value: 'number7', tag: 'branch' }];
     const sink = (out: string, workers: number) =>
@@ -433,7 +433,7 @@ describe('rules given as a list for stored files', () => {
     expect(Atomics.load(state, 4)).toBe(1);
   });
 
-  it('of a second list replace the rules of the first', async () => {
+  it('are replaced by the rules of a second list', async () => {
     const paths = await store(FILES);
     const after = [matchRules([{ value: 'number7', tag: 'second' }])];
     const first = matchRules(RULES, { dropUnmatched: true });

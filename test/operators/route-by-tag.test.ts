@@ -47,7 +47,7 @@ describe('routeByTag', () => {
     expect(() => routeByTag({ untagged: '' })).toThrow(OptionError);
   });
 
-  it('refuses a tag of a stored post that equals the name for posts without a tag', async () => {
+  it('refuses a stored post if its tag equals the name for posts without a tag', async () => {
     const folder = await temporaryFolder();
     const file = path.join(folder, 'posts.jsonl');
     await writeFile(

@@ -64,7 +64,7 @@ describe('throttle', () => {
     );
   });
 
-  it('passes the first items immediately, then keeps to its rate', async () => {
+  it('passes the first items immediately, and all later items at its rate', async () => {
     // If the stage waited after its last item, this would take an hour.
     await all(throttle<string>({ items: 100, perMs: 3_600_000 })(scripted('a', each(1, 100))));
     await all(throttle<string>({ perSecond: 100 })(scripted('a', each(1, 100))));

@@ -122,7 +122,7 @@ describe('IdWindow', () => {
     expect(text.length).toBeLessThan(10_000 * 9);
   });
 
-  it('keeps the last ids when it restores more than it holds', () => {
+  it('keeps the last ids when it restores more ids than it can hold', () => {
     const window = new IdWindow(3000);
     for (let n = 1; n <= 3000; n++) window.add(String(n));
     const smaller = restored(window, 2);

@@ -109,7 +109,7 @@ describe('a refused replay connection', () => {
     [400, 'Bad Request'],
     [406, 'Please update your client'],
     [406, 'Invalid date'],
-  ] as const)('is retried up to four times and then thrown after %i "%s"', async (code, text) => {
+  ] as const)('is retried up to four times before it is thrown: %i "%s"', async (code, text) => {
     const retried: number[] = [];
     const watched = acme({ onRetry: ({ waitMs }) => retried.push(waitMs) });
     server.script.push(status(code, JSON.stringify({ error: { message: text } })));

@@ -319,7 +319,7 @@ describe('a replay stream', () => {
     }
   });
 
-  it('is repeated immediately after the first cut, then after a doubling wait', () => {
+  it('is repeated immediately after the first cut, and after a doubling wait for each later cut', () => {
     const machine = machineOf();
     machine.cut(NOW, 1);
     expect(at(machine)).toMatchObject({ do: 'connect' });

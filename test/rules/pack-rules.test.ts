@@ -67,7 +67,7 @@ describe('packed rules', () => {
     expect(queriesOf(['abc d', 'e f'], { characters: 15 })).toEqual(['abc d', 'e f']);
   });
 
-  it('include a rule of the maximum length alone, and refuse a longer one', () => {
+  it('include a rule of the maximum length in a separate query, and refuse a longer rule', () => {
     expect(queriesOf(['abc d', 'rain'], { characters: 5 })).toEqual(['abc d', 'rain']);
     expect(() => queriesOf(['abc de'], { characters: 5 })).toThrow(OptionError);
     expect(() => queriesOf(['abc de'], { characters: 5 })).toThrow(

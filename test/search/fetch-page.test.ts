@@ -58,7 +58,7 @@ describe('an invalid response ends a search', () => {
     expect(numbers).toEqual([3]);
   });
 
-  it('with an error if `next` repeats the one before', async () => {
+  it('with an error if `next` is the same as on the page before', async () => {
     server.script.push(page({ next: 'a' }), page({ next: 'b' }), page({ next: 'b' }));
     const { found, error } = await run();
     expect(error).toBeInstanceOf(IncompleteError);

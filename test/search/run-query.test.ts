@@ -216,7 +216,7 @@ describe('a sliced search', () => {
     expect(rest.found).toEqual(POSTS.slice(60).map(post => post.bytes));
   });
 
-  it('closes every connection at once when its reader stops', async () => {
+  it('closes every connection immediately when its reader stops', async () => {
     let answers = 0;
     server.otherwise = (response, request) =>
       answers++ < 2 ? searchPages(POSTS)(response, request) : undefined;

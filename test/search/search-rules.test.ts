@@ -291,7 +291,7 @@ describe('a search for rules', () => {
       await expect(resumed(ofOne as Cursor)).rejects.toThrow(/is not one of search\(\) for rules/);
     });
 
-    it('returns one that a search for one query refuses', async () => {
+    it('returns a cursor that a search for a single query refuses', async () => {
       const asOne = { ...WINDOW, query: 'rain', resume: cursor } as const;
       await expect(pipeline(search(local(), asOne), collect())).rejects.toThrow(OptionError);
     });
@@ -379,7 +379,7 @@ describe('a search for rules', () => {
     );
   }, 120_000);
 
-  it('reports minutes that 30day no longer has once, and continues after them with all queries', async () => {
+  it('reports the expired minutes of 30day only once, and continues after them with all queries', async () => {
     service.clock.set(START);
     const { toDate: _, ...given } = { ...THREE, fromDate: formatTimestamp(START - DAY) };
     const nightly = { ...given, product: '30day', incremental: true } as const;

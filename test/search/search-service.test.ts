@@ -162,7 +162,7 @@ describe('search of the local service', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  it('stops when the password is changed, and resumes with the new one', async () => {
+  it('stops when the password is changed, and resumes with the new password', async () => {
     const options = { ...common, ...threeDays() };
     const whole = await linesOf(options);
     service.faults.plant({ kind: 'status', status: 401, skip: 2, times: 'always' });

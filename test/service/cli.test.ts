@@ -349,7 +349,7 @@ describe('the variables printed by --env', () => {
     child.kill('SIGTERM');
   });
 
-  it.concurrent('need a running service at the port, or the error says how to start one', async () => {
+  it.concurrent('are refused without a running service at the port, with advice to start it', async () => {
     const server = createServer((_, response) => response.writeHead(404).end());
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const port = String((server.address() as net.AddressInfo).port);

@@ -206,7 +206,7 @@ describe('a commit of committed', () => {
     expect(target.rows).toEqual([0, 1, 2]);
   });
 
-  it('is retried `retries` times, and then rejects with what to do', async () => {
+  it('is retried `retries` times before it rejects, with advice on what to do', async () => {
     const target = new StandIn<number>(['ok', ...numbers(9).map((): Ending => 'fails before')]);
     const run = pipeline(
       oneBatch([0]),

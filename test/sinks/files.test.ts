@@ -130,7 +130,7 @@ describe('files', () => {
         return a;
       })(),
     ],
-  ])('refuses %s with what to do', async (_, value) => {
+  ])('refuses %s, and says what to do', async (_, value) => {
     const out = await temporaryFolder();
     const run = pipeline(flowOf<unknown>(value), files({ path: `${out}/x` }));
     await expect(run).rejects.toThrow(DataError);

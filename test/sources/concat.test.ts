@@ -22,7 +22,7 @@ const NAMES = ['a', 'b', 'c', 'd'];
 const three: Step[] = Array.from({ length: 3 }, () => ({ items: 1, cursor: true, wait: 'none' }));
 
 describe('concat', () => {
-  it('delivers the sources one after the other, over any crashes', async () => {
+  it('delivers the sources in order, over any crashes', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(steps, { minLength: 1, maxLength: 4 }),
@@ -37,7 +37,7 @@ describe('concat', () => {
     );
   });
 
-  it('opens a source after the one before is complete, and skips finished ones', async () => {
+  it('opens a source after the source before it is complete, and skips finished sources', async () => {
     const [a, b, c] = [newState(), newState(), newState()];
     const flow = concat(scripted('a', three, a), scripted('b', three, b), scripted('c', three, c));
     for await (const item of flow) {

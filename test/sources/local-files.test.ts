@@ -445,7 +445,7 @@ describe('incremental localFiles', () => {
   const written = async (name = 'out') =>
     (await readFile(join(folder, name, 'all.jsonl'), 'utf8')).match(/(?<="id_str":")\d+/g) ?? [];
 
-  it('reads new files at any place among the others', async () => {
+  it('reads new files, wherever they come in the order of names', async () => {
     await write({ 'in/b/2.jsonl': ids(1, 2), 'in/b/3.jsonl.gz': gzipSync(ids(3)) });
     expect(await run()).toMatchObject({ posts: 3, added: 3 });
     await write({ 'in/a/9.jsonl': ids(4), 'in/b/1.jsonl': ids(5), 'in/c.jsonl': ids(6) });

@@ -164,7 +164,7 @@ describe('merge', () => {
     expect(items.filter(item => item.startsWith('b')).length).toBeGreaterThanOrEqual(45);
   });
 
-  it('does not let a source without cursors starve the others', async () => {
+  it('does not let a source without cursors make the other sources starve', async () => {
     const endlessItems = async function* () {
       for (let item = 0; ; item++) yield `x:${item}`;
     };
@@ -172,7 +172,7 @@ describe('merge', () => {
     expect(items.filter(item => item.startsWith('b')).length).toBeGreaterThan(40);
   });
 
-  it('does not let a source with rare cursors starve, or starve the others', async () => {
+  it('does not let a source with rare cursors starve, or make the other sources starve', async () => {
     const slow: Step[] = each(4, 4).map(one => ({ ...one, wait: 'ms' }));
     const stuck = new Flow<string>(async function* ({ signal }) {
       yield { items: ['stuck:0'] };

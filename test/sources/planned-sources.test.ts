@@ -101,7 +101,7 @@ describe('several sources of whole files', () => {
     ['that become posts together', false],
     ['that become posts each by itself', true],
   ])(
-    '%s are read by concat with a plan as without one, and resume from checkpoints of either',
+    '%s are read by concat in the same way with and without a plan, and resume from the checkpoints of both',
     async (_, byItself) => {
       const folder = await temporaryFolder();
       const writes = vi.spyOn(DecodedFile.prototype, 'write');
@@ -179,7 +179,7 @@ describe('several sources of whole files', () => {
     expect(writes).toHaveBeenCalled();
   });
 
-  it('are read by merge to the end of one while another waits', async () => {
+  it('are read by merge to the end of one source while another source waits', async () => {
     const folder = await temporaryFolder();
     const paths = await stored(folder, [
       Array.from({ length: 30 }, (_, file) => gz([file + 1])),

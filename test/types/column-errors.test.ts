@@ -63,7 +63,7 @@ describe('a column', () => {
     );
   });
 
-  it('is one error at its value if that has another type', () => {
+  it('is one error at its value if the value has another type', () => {
     const found = errors.get('ofWrongType') ?? [];
     expect(found.map(({ marked }) => marked)).toEqual(['post.text']);
     expect(found[0]?.says).toBe(`Type 'string' is not assignable to type 'GivenValue<"int32">'.`);

@@ -194,7 +194,7 @@ describe('a pair of stages', () => {
   const calls = [...PAIRS.map(({ call }) => call), ...Object.keys(WRONG), ...RIGHT, OF_ROWS];
   const errors = errorsOf(BEFORE, Object.fromEntries(calls.map(call => [call, call])));
 
-  it('compiles if the second reads the items of the first, and is one error at the second if not', () => {
+  it('compiles if the second stage reads the items of the first, and otherwise is one error at the second', () => {
     for (const { reader, given, call } of PAIRS) {
       const found = errors.get(call)!.map(({ marked }) => marked);
       const expected = READ[reader]!.includes(given) ? [] : [expect.any(String)];
@@ -210,7 +210,7 @@ describe('a pair of stages', () => {
     expect(errors.get(call)?.[0]?.says).toContain(`"${says}"`);
   });
 
-  it('of the caller is one line with both types if they do not fit', () => {
+  it('is an error of one line with both types if the caller wrote the stages and they do not fit', () => {
     expect(errors.get(OF_ROWS)).toEqual([
       {
         marked: 'ofRows',

@@ -11,7 +11,7 @@ import { callbackOf, makeTokenStore } from './sign-in-folder.js';
 makeTokenStore();
 
 describe('the callback server of a sign-in', () => {
-  it('accepts only the callback of its own request, once', async () => {
+  it('accepts only the callback for its own request, and only once', async () => {
     const local = await localUser();
     const answers: [number, string][] = [];
     const visit = async (url: string | URL, init: RequestInit = {}) => {

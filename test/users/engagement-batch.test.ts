@@ -55,7 +55,7 @@ describe('a batch of engagement totals', () => {
     expect(error.message).toContain("counts: 'bigint'");
   });
 
-  it('rejects a response of another shape, and retries a truncated one', async () => {
+  it('rejects a response of another shape, and retries after a truncated response', async () => {
     for (const body of [
       '[]',
       '{"byPost":[]}',

@@ -54,7 +54,7 @@ describe('engagement totals of the local service', () => {
     expect(exact.totals['by type'].favorites).toBe(12n);
   });
 
-  it('list each post without totals next to the totals of the others', async () => {
+  it('list each post without totals next to the totals of the other posts', async () => {
     const { acme, token } = await signedIn();
     const { totals, errors } = await engagementTotals(acme, {
       token,

@@ -143,7 +143,7 @@ interface WordQuery {
   readonly prefix: string;
   /** The kinds of strings to search. */
   readonly kinds: readonly TextKind[];
-  /** Returns whether a string matches, given only those of its tokens that are words of the query. */
+  /** Returns whether a string matches, given only its tokens that occur in the query. */
   matches(tokens: readonly string[]): boolean;
 }
 

@@ -137,8 +137,8 @@ export type ClientLimits = {
 };
 
 /**
- * Returns the limits to report to clients: only the rates that are more relaxed than those of the real service.
- * A client learns of a stricter rate when it gets a 429.
+ * Returns the limits to report to clients: only the rates that are more relaxed than the real service's rates. A
+ * client learns of a stricter rate when it gets a 429.
  */
 export function clientLimits(limits: Limits): ClientLimits {
   const told = Object.entries(CLIENT_RATES).flatMap(([family, names]) => {

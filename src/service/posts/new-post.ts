@@ -15,7 +15,7 @@ import { escapeText } from './entities.js';
 export interface NewPost {
   /** The full text, not escaped. For a retweet, the default is `RT @handle: ` and the retweeted text. */
   readonly text?: string | undefined;
-  /** The id, as digits. By default, an id that contains the time of the post, like those of the real service. */
+  /** The id, as digits. By default, an id with the time of the post, like the ids of the real service. */
   readonly id?: string | undefined;
   /**
    * The time of the post: a `Date`, epoch milliseconds, `YYYYMMDDHHMM` or an ISO 8601 time. The default is a

@@ -14,7 +14,7 @@ import {
   TOPICS,
 } from './sample-vocabulary.js';
 
-/** A fragment of a post's text. The fragments of a text are joined with spaces. */
+/** A fragment of the text of a post. The fragments of a post are joined with spaces. */
 interface Fragment {
   readonly text: string;
   /** The length in code points, the unit of entity indices. */

@@ -79,7 +79,7 @@ export function renderActivity(draft: SampleDraft, drafts: SampleDrafts, format:
 let latest: { readonly key: string; readonly drafts: SampleDrafts } | undefined;
 
 /**
- * Returns the drafts of a seed. Those of the last call are cached, because minutes are usually requested in
+ * Returns the drafts of a seed. The drafts of the last call are cached, because minutes are usually requested in
  * sequence.
  */
 function draftsOf(seed: string | number, postsPerMinute: number): SampleDrafts {

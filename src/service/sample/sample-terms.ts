@@ -244,7 +244,7 @@ export class SampleTerms {
     else this.#addTerms(atom, this.#quoteTerms(atom - QUOTES));
   }
 
-  /** Adds an atom. Its terms are those of a post that has only these fields. */
+  /** Adds an atom. Its terms are the terms of a post that has only these fields. */
   #add(atom: number, fields: Partial<PostFields>): void {
     this.#addTerms(atom, termsOf(fields));
   }

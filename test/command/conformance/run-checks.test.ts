@@ -131,7 +131,7 @@ describe('the conformance checks', () => {
     expect(differing(await resultsOf(account(rest, {})))).toEqual({});
   });
 
-  it('send the announced number of requests, none of which changes anything', async () => {
+  it('send the announced number of requests, and change nothing', async () => {
     const { service, addresses } = await started();
     const before = await service.snapshot();
     const acme = account(addresses, {});
@@ -185,7 +185,7 @@ describe('the conformance checks', () => {
       expect(differences).toMatchObject([{ what: 'status', expected: '429' }]);
   });
 
-  it('skip the next page if the first one has no posts', async () => {
+  it('skip the second page if the first page has no posts', async () => {
     const { addresses } = await started();
     const results = await resultsOf(account(addresses, {}), 'zqxjvkwnothing');
     expect(differing(results)).toEqual({});
@@ -455,7 +455,7 @@ describe('a difference reported by the conformance checks', () => {
     expect(results).toHaveLength(ALL.length);
   });
 
-  it('is one for each check that gets an unexpected status', async () => {
+  it('is reported for each check that gets an unexpected status', async () => {
     const { service, addresses } = await started();
     service.faults.plant({ kind: 'status', status: 503, times: 2, endpoint: 'usage' });
     const results = await resultsOf(account(addresses, {}));
@@ -464,7 +464,7 @@ describe('a difference reported by the conformance checks', () => {
     expect(usage?.differences[0]?.got).toMatch(/^503 /);
   });
 
-  it('can be a 401 of one family if others accept the login', async () => {
+  it('can be a 401 from one family if other families accept the login', async () => {
     const { service, addresses } = await started();
     service.faults.plant({ kind: 'status', status: 401, skip: 1, endpoint: 'usage' });
     expect(differing(await resultsOf(account(addresses, {})))).toEqual({ usage: ['status'] });

@@ -86,7 +86,7 @@ test.each([
   expect(checkRule(text, { product }).problems).toEqual([]);
 });
 
-test('no warning is reported if the suggestion of an error changes the same text', () => {
+test('checkRule reports no warning for text that the suggestion for an error already changes', () => {
   const text = '“cat dog” bird';
   const { problems } = checkRule(text, { product });
   expect(problems.map(({ code }) => code)).toEqual(['R003']);

@@ -33,7 +33,7 @@ test('a group that is not closed is shown where it opens', () => {
   );
 });
 
-test('wide characters take two columns, and others one', () => {
+test('renderProblem gives wide characters two columns, and all other characters one', () => {
   expect(drawn('雪\t🍕 "a\u0007e\u0301" h:x').split('\n').slice(1)).toEqual([
     '  | 雪 🍕 "a\ufffde\u0301" h:x',
     '  |             ^ to match the text itself, quote it: `"h:x"`',

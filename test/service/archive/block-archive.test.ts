@@ -103,7 +103,7 @@ describe('counts with a deadline', () => {
   });
 
   it.each([true, false])(
-    'cover all posts of a second or none (newest first: %s)',
+    'cover a second completely or not at all (newest first: %s)',
     async newestFirst => {
       slowClock();
       const times = [...Array(300).fill(START + 2 * SECOND), START + SECOND, START + 3 * SECOND];

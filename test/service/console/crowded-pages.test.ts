@@ -72,7 +72,7 @@ describe.skipIf(where !== '' || !isNightly)(`pages with many rows, without scrip
     return page;
   };
 
-  it.each(PAGES)('%s is short, ordered and fits a phone', async (address, primary) => {
+  it.each(PAGES)('are short, ordered and fit a phone: %s', async (address, primary) => {
     const page = await open(address);
     expect(await page.evaluate('document.documentElement.scrollHeight')).toBeLessThanOrEqual(
       MAX_HEIGHT,

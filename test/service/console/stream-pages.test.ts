@@ -99,7 +99,7 @@ async function signedInToStreams(replayPostsPerSecond = Number.POSITIVE_INFINITY
 }
 
 describe('the page of stream rules', () => {
-  it('adds rules, which replays then use, and deletes them', async () => {
+  it('adds rules that replays use, and deletes them', async () => {
     const { browser, add, see, replayPath } = await signedInToStreams();
     expect(readable((await add(' tea ', ' drinks ')).text)).toContain('The rule is added.');
     await add(`"${HOSTILE.replaceAll('"', '')}"`, HOSTILE);

@@ -17,7 +17,7 @@ async function started(...[callback, options]: [callback?: string, options?: obj
 }
 
 describe('the sign-in of a user', () => {
-  it('asks for a sign-in, then for consent, and redirects to the callback with a verifier', async () => {
+  it('asks for a sign-in and for consent, and redirects to the callback with a verifier', async () => {
     const { browser, request, addressOf, post } = await started();
     const address = addressOf(request);
     const form = await browser.get(address);

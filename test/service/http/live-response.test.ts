@@ -55,7 +55,7 @@ describe('a live response', () => {
     );
   });
 
-  it('reports the number of sent messages, the last ones and the backlog', () => {
+  it('reports how many messages were sent, the last three messages and the backlog', () => {
     const { wire } = wireOf();
     expect(wire.flow).toEqual({ messages: 0, perSecond: 0, backlogBytes: 0, recent: [] });
     const recent = () => wire.flow.recent.map(String);

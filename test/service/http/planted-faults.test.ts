@@ -40,7 +40,7 @@ function see(baseUrl: string, headers: http.OutgoingHttpHeaders = {}): Promise<S
 }
 
 describe('a planted fault', () => {
-  it('responds with a status the given number of times, then lets the service respond', async () => {
+  it('responds with a status the given number of times before the service responds again', async () => {
     const { search, service } = await local(teaPosts(1));
     service.faults.plant({ kind: 'status', status: 503, times: 2 });
     expect((await search({ query: 'tea' })).status).toBe(503);
@@ -144,7 +144,7 @@ describe('a planted fault', () => {
     expect(bytes).toBe(1000);
   });
 
-  it('stalls for a time and then continues', async () => {
+  it('stalls for a time, and continues after that', async () => {
     const { baseUrl, service } = await local(teaPosts(50));
     service.faults.plant({ kind: 'stall', afterBytes: 10, forMs: 60 });
     const start = performance.now();
@@ -153,7 +153,7 @@ describe('a planted fault', () => {
     expect(JSON.parse(seen.body.toString()).results).toHaveLength(50);
   });
 
-  it('flips one bit of one byte', async () => {
+  it('flips a single bit of the response', async () => {
     const { baseUrl, service } = await local(teaPosts(50));
     const whole = await see(baseUrl);
     service.faults.plant({ kind: 'flip', atByte: 777 });

@@ -26,7 +26,7 @@ describe('a rate limit', () => {
     expect(admit([window])?.wait()).toBe(400);
   });
 
-  it('counts a request in all windows or none', () => {
+  it('counts a request in all windows, or in no window if one is full', () => {
     const clock = frozenClock();
     const wide = new RateWindow({ requests: 3, perMs: HOUR }, clock);
     const narrow = new RateWindow({ requests: 1, perMs: SECOND }, clock);
@@ -53,7 +53,7 @@ describe('a rate limit', () => {
     expect(admit([window])).toBeUndefined();
   });
 
-  it('of zero allows nothing, and an infinite one everything', () => {
+  it('allows nothing if it is zero, and everything if it is infinite', () => {
     const clock = frozenClock();
     expect(admit([new RateWindow({ requests: 0, perMs: SECOND }, clock)])?.wait()).toBe(SECOND);
     const free = new RateWindow({ requests: Number.POSITIVE_INFINITY, perMs: SECOND }, clock);

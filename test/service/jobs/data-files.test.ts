@@ -310,7 +310,7 @@ describe('a data file', () => {
       ).toBe(404);
   });
 
-  it('is available until its URL expires, and then under the URL of a new listing', async () => {
+  it('is available until its URL expires, and after that under the URL in a new listing', async () => {
     const jobs = await localJobs({ fileUrlMs: HOUR });
     const { uuid, listing } = await delivered(jobs);
     const [url = ''] = listing.urlList;

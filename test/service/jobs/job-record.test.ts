@@ -13,7 +13,7 @@ describe('the days of a job', () => {
     ['201201012359', '201201020000', 1],
     ['201202280000', '201203010000', 2],
     ['201201010000', '201201010000', 0],
-  ])('from %s to %s number %d', (from, to, days) => {
+  ])('from %s to %s are %d', (from, to, days) => {
     expect(jobDays({ from: at(from), to: at(to) })).toBe(days);
   });
 

@@ -78,7 +78,7 @@ describe('the job endpoints', () => {
     expect((await jobs.ask(new URL(path, jobs.base).href)).status).toBe(404);
   });
 
-  it('also exist under the path name `powertrack`, which the jobs then show', async () => {
+  it('also exist under the path name `powertrack`, which their responses contain', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.create();
     const base = jobs.base.replace('rulestream', 'powertrack');

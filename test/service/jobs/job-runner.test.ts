@@ -62,7 +62,7 @@ describe('a running job', () => {
     });
   });
 
-  it('shows who accepted it and when, and cannot be stopped then', async () => {
+  it('shows who accepted its quote and when, and cannot be rejected after that', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('quoted');
     await jobs.move(1_000);
@@ -83,7 +83,7 @@ describe('a running job', () => {
       });
   });
 
-  it('shows when it was rejected, and cannot be recovered then', async () => {
+  it('shows when its quote was rejected, and cannot be accepted after that', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('rejected');
     const rejected = {
@@ -98,7 +98,7 @@ describe('a running job', () => {
     expect(await jobs.job(uuid)).toMatchObject(rejected);
   });
 
-  it('raises percentComplete, and is then completed, validated and delivered', async () => {
+  it('raises percentComplete, and is completed, validated and delivered at the end', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('accepted');
     expect(await jobs.job(uuid)).not.toHaveProperty('percentComplete');

@@ -13,7 +13,7 @@ import { unchecked } from '../../unchecked.js';
 import { MemoryArchive } from '../memory-archive.js';
 import { added, NOW, serve } from './serve-posts.js';
 
-describe('the exact posts of an archive', () => {
+describe('the exact posts of a service', () => {
   it('are served with generated posts if a rate is given', async () => {
     const posts = [{ text: 'a unique zyxwv post', author: 'ann', postedAt: NOW - 2 * HOUR }];
     const generated = await serve({ posts, postsPerMinute: 0.2 });

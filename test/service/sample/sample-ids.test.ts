@@ -3,7 +3,7 @@ import { MINUTE } from '../../../src/base/time.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 
 describe('the ids of sample posts', () => {
-  test('are time-based since such ids exist, and small before', () => {
+  test('are based on the time since such ids exist, and are small before that', () => {
     const [early] = samplePosts(Date.UTC(2009, 5, 1), { postsPerMinute: 5 });
     expect(Number(early?.id)).toBeLessThan(30_000_000_000);
     for (const post of samplePosts(Date.UTC(2019, 5, 1), { postsPerMinute: 50 })) {

@@ -6,7 +6,7 @@ import { bySuite } from '../../suite.js';
 import { minute, options } from './sample-posts-of.js';
 
 describe('samplePosts', () => {
-  test('returns the same bytes for the same seed and minute, whatever was called before', () => {
+  test('returns the same bytes for the same seed and minute, whatever the earlier calls were', () => {
     fc.assert(
       fc.property(minute, minute, options, (at, other, choice) => {
         const first = samplePosts(at, choice).map(post => post.raw.toString());

@@ -31,7 +31,7 @@ describe('a request for usage', () => {
     expect([status, page.error]).toEqual([400, { message, sent: expect.any(String) }]);
   });
 
-  it('checks the credentials, then the account', async () => {
+  it('checks the credentials before the account', async () => {
     const { ask } = await local();
     const wrong = { headers: { authorization: 'Basic eDp5' } };
     expect((await ask('/accounts/nobody/usage.json', wrong)).status).toBe(401);

@@ -186,7 +186,7 @@ describe('a post without totals', () => {
   ];
   const unknown = ['1', '9223372036854775807', idOf({ ago: DAY, low: 3 })];
 
-  it('is an error next to the totals of the others', async () => {
+  it('is an error next to the totals of the other posts', async () => {
     const { totals } = await signedIn(posts);
     const reply = await totals([...unknown, mine, ...others]);
     expect(reply.status).toBe(200);

@@ -486,7 +486,7 @@ describe('a sink with `damaged`', () => {
     },
   );
 
-  it('keeps every record after a run without it ended at a damaged one', async () => {
+  it('keeps every record, even if an earlier run without `damaged` ended at a damaged record', async () => {
     const disk = new SimulatedDisk();
     const lines = bytesOf([[1, -1], [1], [-5]], 1);
     const run = (isStopped: boolean, damaged: string | undefined) =>
@@ -568,7 +568,7 @@ describe('a sink with `damaged`', () => {
     expect(keptOn(disk)).toEqual(['null']);
   });
 
-  it('keeps posts that the columns refuse, and writes the others', async () => {
+  it('keeps posts that the columns refuse, and writes all other posts', async () => {
     const file = await stored('a.jsonl', post(7), post(8), post(14), post(15));
     const other = postsOf(file);
     const options = { damaged: damaged(), columns: COLUMNS };

@@ -237,7 +237,7 @@ describe('the option `encode` of committed', () => {
     }
   });
 
-  it('rejects with the same error of an invalid post with and without threads, and commits the rows before', async () => {
+  it('rejects with the same error for an invalid post with and without threads, and commits the rows before the post', async () => {
     const damaged = line(7, 'x').replace('Wed Oct 10 20:19:24 +0000 2018', 'at noon');
     const paths = await store(folder, [
       [line(1, 'x'), line(2, 'y')],
@@ -265,7 +265,7 @@ describe('the option `encode` of committed', () => {
     expect(errors[1]).toBe(errors[0]);
   });
 
-  it('keeps items that it cannot encode in the file of damaged records, once', async () => {
+  it('keeps each item that it cannot encode once, in the file of damaged records', async () => {
     const damaged = line(7, 'x').replace('Wed Oct 10 20:19:24 +0000 2018', 'at noon');
     const paths = await store(folder, [
       [line(1, 'x'), damaged, '{}'],

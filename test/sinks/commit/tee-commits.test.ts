@@ -167,7 +167,7 @@ describe('tee with a checkpoint', () => {
     expect(await run(0)).toEqual([{ ...a, completeSince }, { ...b, completeSince }, []]);
   });
 
-  it('ends files that cannot be continued together with the others', async () => {
+  it('ends files that cannot be continued when it ends the other files', async () => {
     const disk = new SimulatedDisk();
     const sums = sumsOn(disk, { maxBytes: 30 });
     const batches = Array.from({ length: 10 }, (_, n) => [n]);

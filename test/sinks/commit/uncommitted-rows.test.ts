@@ -395,7 +395,7 @@ describe('tee with a branch to committed', () => {
       () => tee(into({ transaction: undefined })),
       /committed: `transaction` is missing in branch 1 of tee\(\): .* read them by localFiles/,
     ],
-  ])('throws at once for %s', (_, make, message) => {
+  ])('throws immediately for %s', (_, make, message) => {
     expect(make).toThrow(OptionError);
     expect(make).toThrow(message);
   });

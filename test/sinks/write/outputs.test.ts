@@ -254,7 +254,7 @@ it('outputs flush the largest files until half of the memory is free', async () 
   await outputs.close();
 });
 
-it('outputs that grow are due for a commit after as many items as the commit before', async () => {
+it('outputs that grow are due for a commit after the same number of items as at the last commit', async () => {
   const folder = await temporaryFolder();
   const limits = { maxHeldBytes: 1e9, committedBytes: 1e9, committedItems: 20 };
   const outputs = outputsIn(folder, nodeFileSystem, { ...heldFormat, wholeFiles: limits });

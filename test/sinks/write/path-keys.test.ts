@@ -28,7 +28,7 @@ describe('the path keys of rows', () => {
     expect([...indexes]).toEqual([0, 1, 0]);
   });
 
-  it('contain the combination of a replaced row, even a new one', () => {
+  it('contain the combination of a replaced row, even if it is new', () => {
     const keys = read(['de', 'en', 'de']);
     PATH_KEYS.replace?.(keys, 0, post({ id: '1', lang: 'en' }));
     PATH_KEYS.replace?.(keys, 2, post({ id: '2', lang: 'fr' }));

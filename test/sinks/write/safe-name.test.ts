@@ -74,7 +74,7 @@ describe('safeName', () => {
     );
   });
 
-  it('cuts a long name between characters, never within the escapes of one', () => {
+  it('cuts a long name between characters, and never within the escapes of a character', () => {
     const long = 'e\u0301\u{1f600}'.repeat(20);
     for (let maxBytes = MIN_NAME_BYTES; maxBytes < MIN_NAME_BYTES + 40; maxBytes++) {
       const [kept = ''] = safeName(long, maxBytes).split('%~');
@@ -82,7 +82,7 @@ describe('safeName', () => {
     }
   });
 
-  it('never returns the truncated name of a long text for a short one', () => {
+  it('never returns the same name for a short text as for a truncated long one', () => {
     const long = 'x'.repeat(300);
     const cut = safeName(long);
     expect(cut).toMatch(/^x+%~[0-9a-f]{32}$/);
