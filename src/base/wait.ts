@@ -41,7 +41,7 @@ export interface Wait {
   readonly until: Date;
   /** The length of the wait, in milliseconds. */
   readonly waitMs: number;
-  /** Set for `retry` and `servers`: the failure. */
+  /** Set for `retry` and `servers`: which retry follows the wait, counted from 1. */
   readonly error?: MillraceError | undefined;
   /** Set for `retry` and `servers`: how many retries there will have been. It is 1 before the first retry. */
   readonly retry?: number | undefined;

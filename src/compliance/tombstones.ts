@@ -104,8 +104,8 @@ export class Tombstones {
   }
 
   /**
-   * Records events and the cursor of their source, in one transaction. Resolves once they survive a power
-   * failure. Events may be repeated and may arrive in any order.
+   * Records events and the cursor of their source, in one transaction. Resolves once the events survive a
+   * power failure. Events may be repeated and may arrive in any order.
    *
    * @throws StorageError
    * @throws DataError if any item is not a compliance event.

@@ -93,8 +93,8 @@ export interface ItemEncoder {
 }
 
 /**
- * How a function of this package that encodes one item encodes many items, without being called for each
- * item.
+ * A faster way to encode many items than calling a function for each of them. Attached to functions of this
+ * package that encode one item.
  */
 export class ItemEncoding {
   /** Creates an encoder on this thread. */

@@ -130,7 +130,8 @@ class Stopped extends Error {
 }
 
 /**
- * Adds the cursor to resume from to an error that ends a flow, unless the error already has one.
+ * Adds a cursor to an error that ends a flow, so that a new run can resume from it. Does nothing if the error
+ * already has a cursor.
  *
  * @param delivered The last cursor that the flow has delivered.
  */

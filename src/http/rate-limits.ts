@@ -133,7 +133,7 @@ interface Counted {
  */
 export class RateLimiter {
   readonly #rates: Rate[] = [];
-  /** The rate that the service named in its last response that named one. */
+  /** The rate that the service has named most recently in a response. */
   #learned: Rate | undefined;
   readonly #timing: Timing;
   readonly #unsent = new Set<Counted>();

@@ -185,7 +185,7 @@ function refused(rule: string, wrong: Parameters | ((now: number) => Parameters)
   return { rule, parameters, status: 422, expects: ERROR_BODY };
 }
 
-/** Creates a check that sends no credentials. All endpoints with HTTP Basic have one. */
+/** Creates a check that sends no credentials. Every endpoint with HTTP Basic has such a check. */
 function unauthorized(rest = ''): CheckRow {
   return {
     rule: 'Without the email and password of a console login, a request is 401.',
