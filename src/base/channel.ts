@@ -102,7 +102,6 @@ export class Channel<T> {
     return this.#items[0];
   }
 
-  /** Removes the next item. */
   shift(): T | undefined {
     if (this.#items.length === 0) return undefined;
     const item = this.#items.shift() as T;
@@ -111,7 +110,6 @@ export class Channel<T> {
     return item;
   }
 
-  /** Removes all items. */
   takeAll(): readonly T[] {
     const items = this.#items;
     this.#items = [];

@@ -86,7 +86,6 @@ interface Messages {
   readonly runError: object;
 }
 
-/** Whether the channel has a subscriber. */
 export function isWatched(name: keyof Messages): boolean {
   return CHANNELS[name].hasSubscribers;
 }

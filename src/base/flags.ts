@@ -83,7 +83,6 @@ function shownOf(value: unknown, unit: number): string | undefined {
 /** Alternative spellings of flags, and the full name of each. */
 const SHORT: Readonly<Record<string, string>> = { from: 'from-date', to: 'to-date', h: 'help' };
 
-/** The parsed command-line arguments. */
 export interface ParsedArguments {
   /** The values of the flags, by name. */
   readonly values: Readonly<Record<string, FlagValue>>;

@@ -17,7 +17,6 @@ export interface CommandLine {
   readonly isTerminal: boolean;
 }
 
-/** A command of `millrace`. */
 export interface Command {
   /**
    * The positional arguments: `QUERY`, `[QUERY]` if it is optional, `FILE...` for one or more. @default none

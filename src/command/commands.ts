@@ -30,7 +30,6 @@ const jobs = commandsOf(() => import('./job-commands.js'));
 const rules = commandsOf(() => import('./rules-commands.js'));
 const ofAccount = commandsOf(() => import('./account-commands.js'));
 
-/** All commands, by name. */
 export const COMMANDS: Readonly<Record<string, Listed>> = {
   search: searches('search', 'Posts that match a query'),
   counts: searches('counts', 'How many posts match a query, by time: a chart on a terminal'),
@@ -110,7 +109,6 @@ service prints all of them, see millrace service --help.
 `;
 }
 
-/** Returns the help of one command. */
 export function helpFor(name: string, command: Command): string {
   const own = allFlags(command).filter(flag => !SHARED_FLAGS.includes(flag));
   const examples = command.examples.map(example => `  millrace ${name} ${example}`.trimEnd());

@@ -3,7 +3,7 @@ import { LF } from '../json/byte-codes.js';
 
 const LINE_FEED = Buffer.of(LF);
 
-/** Tells the items of a flow from the other records in a file, such as messages of the service. */
+/** Distinguishes the items of a flow from the other records in a file, such as messages of the service. */
 export interface RecordKind<T = unknown> {
   /** The name by which threads look up this kind, because functions cannot be sent to a thread. */
   readonly name: string;

@@ -133,7 +133,6 @@ export class StoredRows {
     this.#routed = tags.item;
   }
 
-  /** Lists all rows of a file. */
   static of(file: DecodedRows): StoredRows {
     const rows = new Uint32Array(file.rows.count);
     for (let row = 0; row < rows.length; row++) rows[row] = row;
@@ -165,7 +164,6 @@ export class StoredRows {
     return data as Data;
   }
 
-  /** Returns a range of the rows. */
   slice(from: number, to: number): StoredRows {
     const { file, rows, tags, tagNames } = this;
     return new StoredRows(file, rows.subarray(from, to), {

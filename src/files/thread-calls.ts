@@ -47,7 +47,6 @@ export interface ThreadStart {
  */
 export type ThreadCalls = ReturnType<typeof callsOf>;
 
-/** The answer to a call. */
 interface Answer<T> {
   readonly result: T;
   /** The arrays in the result that are transferred. All other data is copied. */
@@ -192,7 +191,6 @@ function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => vo
       return answer(Array.from(rows, row => new Uint8Array(from.record(row))));
     },
 
-    /** Replaces some records. */
     replace(file: number, rows: Uint32Array, records: readonly Uint8Array[]) {
       held.get(file)!.replace(rows, records);
       return answer(undefined);
@@ -211,7 +209,6 @@ function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => vo
       return answer(bytes, [bytes]);
     },
 
-    /** Frees the content of a file. */
     free(file: number) {
       held.get(file)!.release();
       held.delete(file);

@@ -9,7 +9,6 @@ export interface SourcePart {
   readonly items?: readonly unknown[];
 }
 
-/** Starts to read a source. */
 export type OpenSource<Part extends SourcePart> = (pull: Run) => AsyncIterable<Part>;
 
 /** How many batches in a row a source may deliver while the others wait for its next cursor. */
@@ -70,7 +69,6 @@ export async function* mergeBatches<Batch extends SourcePart>(
 class Part<Batch extends SourcePart> {
   /** The position of the source after the items that it has delivered. Valid while `isBetween` is false. */
   stand: Stand;
-  /** Whether the source has ended. */
   isDone: boolean;
   readonly #incremental: boolean;
   /** Whether the last delivered items are not followed by a cursor yet. */

@@ -60,7 +60,6 @@ export function readAhead<T>(
   })();
 }
 
-/** An item whose work has started. */
 interface Started<T, R> {
   readonly item: T;
   readonly result?: Promise<R> | undefined;

@@ -76,7 +76,6 @@ export class GzipDecoder {
     if (this.#error !== undefined) throw this.#refuse(this.#error);
   }
 
-  /** Frees the memory of the decoder. */
   close(): void {
     this.#decoder?.close();
   }

@@ -93,7 +93,6 @@ export class ZstdDecoder {
   }
 }
 
-/** Decodes one zstd frame. */
 class ZstdFrame {
   readonly #decoder: Transform;
   #failure: Error | undefined;

@@ -211,7 +211,6 @@ export class SubjectBatches {
     else this.#timer ??= setTimeout(() => this.sendAll(), options.waitMs);
   }
 
-  /** Sends all waiting items. */
   sendAll(): void {
     this.close();
     for (const subject of [...this.#batches.keys()]) this.#sendBatch(subject);

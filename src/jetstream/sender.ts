@@ -64,7 +64,6 @@ export class Sender {
     this.#next = this.#acked.map(() => 0);
   }
 
-  /** The highest acknowledged sequence. */
   get highest(): number {
     return this.#highest;
   }

@@ -126,7 +126,6 @@ export function jobFiles(
 
 type Options = Checked<JobFilesOptions, typeof OPTIONS>;
 
-/** Runs the source once. */
 async function* download(
   account: Account,
   job: JobName,

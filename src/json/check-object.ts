@@ -38,7 +38,7 @@ export function extentOfObject(json: Buffer): 'one' | 'more' | 'other' {
 /**
  * Checks that bytes are exactly one JSON object, without white space around it.
  *
- * @param what What the bytes are, for the message, such as "A result".
+ * @param what A name for the bytes in the message, such as "A result".
  * @throws DataError
  */
 export function checkObject(

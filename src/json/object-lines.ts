@@ -4,7 +4,6 @@ import { FRAME_OBJECTS } from './frame-objects-wasm.js';
 /** The bytes between two records. */
 export type Separator = '\n' | '\r\n';
 
-/** The limits of a record. */
 interface Limits {
   readonly maxBytes: number;
   readonly maxDepth: number;

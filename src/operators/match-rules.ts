@@ -101,7 +101,6 @@ async function matchedBy(matcher: RuleMatcher, rows: Rows) {
   return { matches, matched: await rows.replaced(posts) };
 }
 
-/** The rules to match rows against. */
 interface RowRules {
   readonly rules: SharedRules;
   /** Whether to drop posts that match no rule. */
@@ -141,7 +140,6 @@ function matchRows(rows: Records, { rules, dropUnmatched }: RowRules): Uint32Arr
 const EXPECTED_PART = 8;
 const EXPECTED_BYTES = 512;
 
-/** The bytes of a post. */
 interface PostBytes {
   readonly content: Buffer;
   readonly start: number;

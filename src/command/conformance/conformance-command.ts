@@ -27,7 +27,6 @@ const FLAGS = flagsOf(
   },
 );
 
-/** The exit codes of the command. */
 const EXIT = { same: 0, differs: 1, unreachable: 3 };
 
 /**

@@ -56,7 +56,7 @@ export class ShownIds {
     try {
       this.#inBytes = new IdsInBytes(this);
     } catch {
-      // WebAssembly has no memory. `Activity` then reads all posts.
+      // WebAssembly gets no memory, so `Activity` reads all posts.
     }
   }
 
