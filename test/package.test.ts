@@ -293,17 +293,20 @@ async function bundle(format: Format, external: readonly string[]): Promise<stri
 }
 
 describe('a bundle of the package', () => {
-  it.each(formats)('for %s works without LMDB, and reports it when it is needed', async format => {
-    const answer = await run(await bundle(format, ['lmdb']));
-    expect(answer).toEqual({
-      posts: 20,
-      tombstones: {
-        name: 'StorageError',
-        code: 'ERR_STORAGE',
-        message: expect.stringContaining('keep `lmdb` external and install it'),
-      },
-    });
-  });
+  it.each(formats)(
+    'for %s works without LMDB, and reports that it is missing when it is needed',
+    async format => {
+      const answer = await run(await bundle(format, ['lmdb']));
+      expect(answer).toEqual({
+        posts: 20,
+        tombstones: {
+          name: 'StorageError',
+          code: 'ERR_STORAGE',
+          message: expect.stringContaining('keep `lmdb` external and install it'),
+        },
+      });
+    },
+  );
 
   it.each(formats)('for %s works with LMDB installed next to it', async format => {
     const file = await bundle(format, ['lmdb']);

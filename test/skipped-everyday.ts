@@ -150,7 +150,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'loses nothing if it is',
   ],
   'test/replay/replay-spool.test.ts': [
-    'accepts records while earlier ones are being written, and keeps their order',
+    'accepts records while earlier records are being written, and keeps their order',
   ],
   'test/rules/index/compile-rules.test.ts': ['accepts more rules than a call can have arguments'],
   'test/rules/index/lexicon.test.ts': ['holds many terms, and releases half of them'],

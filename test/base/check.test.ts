@@ -124,7 +124,7 @@ describe('options', () => {
     ['signal', {}],
     ['resume', 'cursor'],
     ['resume', null],
-  ])('are refused with `%s` of %j', (option, value) => {
+  ])('are refused if `%s` is %j', (option, value) => {
     expect(errorOf(() => check({ query: 'snow', [option]: value })).option).toBe(option);
   });
 

@@ -27,7 +27,7 @@ describe('closest', () => {
     );
   });
 
-  it('finds a name with one letter missing, doubled or swapped with the next', () => {
+  it('finds a name with one letter missing, doubled or swapped with the next letter', () => {
     fc.assert(
       fc.property(word, fc.nat(), (name, place) => {
         const at = place % (name.length - 1);

@@ -31,7 +31,7 @@ it('a reader that looks before WakeUp.next misses no item', async () => {
   );
 });
 
-it('WakeUp.next waits for the next wake, and ignores one before it', async () => {
+it('WakeUp.next waits for the next wake, and ignores earlier wakes', async () => {
   const wakeUp = new WakeUp();
   wakeUp.wake();
   let isAwake = false;

@@ -114,7 +114,7 @@ describe('applyCompliance', () => {
     expect(await contents()).toEqual(after);
   });
 
-  it('masks posts if requested, and changes nothing the second time', async () => {
+  it('masks posts if requested, and changes nothing in a second run', async () => {
     const victim = posts[1]?.[0];
     await tombstones.record([ofPost('delete', victim?.id ?? '')]);
     const report = await applyCompliance(archive, tombstones, { mask: true });

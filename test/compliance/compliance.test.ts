@@ -222,7 +222,7 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('fetches the events between two runs, by the cursor of the first', async () => {
+  it('fetches the events between two runs, by the cursor of the first run', async () => {
     const first = reading();
     await service.until(1);
     service.happen(1, timing.now());

@@ -40,7 +40,7 @@ describe('intoTombstones', () => {
     expect(tombstones.size).toBe(4);
   });
 
-  it('keeps one cursor per name of a source, and none for null', async () => {
+  it('keeps one cursor per name of a source, and no cursor for null', async () => {
     const opens: unknown[] = [];
     await pipeline(source(opens), intoTombstones(tombstones));
     await pipeline(source(opens), intoTombstones(tombstones, { source: 'other' }));

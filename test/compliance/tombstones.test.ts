@@ -233,7 +233,7 @@ describe('tombstones', () => {
     await tombstones.close();
   });
 
-  it('fail to open with the reason', async () => {
+  it('report why they cannot be opened', async () => {
     await expect(openTombstones('')).rejects.toThrow(OptionError);
     const folder = await temporaryFolder();
     await expect(openTombstones(path.join(folder, 'none'), { readOnly: true })).rejects.toThrow(

@@ -266,21 +266,21 @@ describe('results', () => {
     const ofNothing = async () =>
       ({ ...(await ofTrials(0)), expects: 'none', counts: {} }) as const;
 
-    it('replaces a missing one', async () => {
+    it('replaces a missing result', async () => {
       expect(replaces(await ofTrials(1), undefined)).toBe(true);
     });
 
-    it('replaces one of fewer seeds', async () => {
+    it('replaces a result of fewer seeds', async () => {
       expect(replaces(await ofTrials(6), await ofTrials(1))).toBe(true);
     });
 
-    it('does not replace one of more seeds', async () => {
+    it('does not replace a result of more seeds', async () => {
       const [one, six] = [await ofTrials(1), await ofTrials(6)];
       expect(replaces(one, six, { seeds: 1 })).toBe(false);
       expect(replaces(one, six)).toBe(false);
     });
 
-    it('replaces one of more seeds if it failed', async () => {
+    it('replaces a failed result of more seeds', async () => {
       expect(replaces({ ...(await ofTrials(1)), failures }, await ofTrials(6))).toBe(true);
     });
 

@@ -209,7 +209,7 @@ describe('job files processed by threads', () => {
     }
   });
 
-  it('are downloaded while earlier ones wait to be decoded', async () => {
+  it('are downloaded while earlier files wait to be decoded', async () => {
     const folder = await temporaryFolder();
     const served = await jobServer({ files: servedFiles(6) });
     const third = deferred();

@@ -123,7 +123,7 @@ describe('the rows of a decoded file', () => {
     ]);
   });
 
-  it('can have posts replaced with longer and shorter ones', async () => {
+  it('can have posts replaced with longer and shorter posts', async () => {
     const rows = rowsOf(3);
     const [long, short] = [rowsOf(1_001).slice(1_000, 1_001), rowsOf(3).slice(2, 3)];
     const [first] = await long.items();

@@ -158,7 +158,7 @@ describe('the entry of a publisher', () => {
 
   // Readers skip messages of all epochs except for the highest. With a lower epoch, all posts of
   // this run would be lost.
-  it('gets a higher epoch than all earlier ones if it was deleted', async () => {
+  it('gets a higher epoch than all earlier epochs if it was deleted', async () => {
     // The deleted publisher's messages are still in the stream, with their epochs.
     const epochs: number[] = [];
     for (let publishers = 0; publishers < 3; publishers++) {

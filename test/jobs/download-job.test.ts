@@ -104,7 +104,7 @@ describe('jobs.download', () => {
     expect(error.missing).toEqual([served.files[4]!.segment, served.files[6]!.segment]);
   });
 
-  it('writes all files but the missing and damaged ones before its error', async () => {
+  it('writes all files that are neither missing nor damaged before its error', async () => {
     await downloadOfTwoBroken();
     expect((await namesIn()).filter(name => name.endsWith('.gz')).length).toBe(10);
   });
@@ -187,7 +187,7 @@ describe('jobs.download', () => {
     expect(served.fetched.size).toBeLessThan(30);
   });
 
-  it('requests new URLs when the old ones expire', async () => {
+  it('requests new URLs when the old URLs expire', async () => {
     served.faults.set(served.files[5]!.segment, () => {
       served.expired = Math.max(served.expired, 1);
       return undefined;

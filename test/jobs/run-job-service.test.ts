@@ -115,15 +115,18 @@ describe('a job of the local service', () => {
         times: 'always',
       } as Fault,
     ],
-  ])('with a file that stays %s delivers all others, and fails with its name', async (_, fault) => {
-    const { acme, job } = await delivered([fault]);
-    const { ids, error } = await read(acme, job);
-    expect(error).toBeInstanceOf(IncompleteError);
-    expect(error.missing).toEqual(['202401010010']);
-    expect(ids.length).toBeGreaterThan(0);
-    const folderError = await downloadJob(acme, job, { folder }).catch(error => error);
-    expect(folderError.missing).toEqual(['202401010010']);
-  });
+  ])(
+    'with a file that stays %s delivers all other files, and fails with its name',
+    async (_, fault) => {
+      const { acme, job } = await delivered([fault]);
+      const { ids, error } = await read(acme, job);
+      expect(error).toBeInstanceOf(IncompleteError);
+      expect(error.missing).toEqual(['202401010010']);
+      expect(ids.length).toBeGreaterThan(0);
+      const folderError = await downloadJob(acme, job, { folder }).catch(error => error);
+      expect(folderError.missing).toEqual(['202401010010']);
+    },
+  );
 
   it.each<[string, Fault]>([
     ['missing', { kind: 'status', endpoint: 'job-files', status: 404, times: 3 }],

@@ -26,7 +26,7 @@ describe('JsonArrayFramer', () => {
     );
   });
 
-  it('returns the elements before one that is not JSON', async () => {
+  it('returns the elements before an element that is not JSON', async () => {
     const items: Json[] = [];
     const read = framer().push(Buffer.from('{"results":[{"a":1},{"b":tru},3]}'.padEnd(60)), items);
     await expect(read).rejects.toThrow(DataError);

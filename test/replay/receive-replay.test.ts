@@ -168,7 +168,7 @@ describe('a connection of a replay', () => {
     expect(server.received.length).toBe(2);
   });
 
-  it('makes the next one request a shorter range if it breaks', async () => {
+  it('makes the next connection request a shorter range if it breaks', async () => {
     const long = past(40);
     const many = wirePosts(long, 1);
     expect(idsOf(await followedBy(stream([]), long, many))).toEqual(idsOf(many));

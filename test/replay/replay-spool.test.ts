@@ -72,7 +72,7 @@ describe('a spool', () => {
     await spool.close();
   });
 
-  it('accepts records while earlier ones are being written, and keeps their order', async () => {
+  it('accepts records while earlier records are being written, and keeps their order', async () => {
     const spool = new ReplaySpool(folder, 1_000);
     const records = Array.from({ length: 300 }, (_, i) =>
       Buffer.from(`{"n":${i},"text":"${'x'.repeat(i * 997)}"}`),

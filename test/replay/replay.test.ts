@@ -124,7 +124,7 @@ describe('a replay', () => {
     expect(left[0]).toBeLessThanOrEqual(leftMs);
   });
 
-  it('keeps ranges short after one put much on disk', async () => {
+  it('keeps ranges short after a range put much on disk', async () => {
     const window = past(100);
     const sent = wirePosts(window);
     server.otherwise = wholeReplay(sent);

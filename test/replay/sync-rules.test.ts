@@ -66,7 +66,7 @@ describe('syncRules', () => {
     expect(warnings[0]).not.toContain('squall');
   });
 
-  it('changes the rules of the stream to the list, and nothing the second time', async () => {
+  it('changes the rules of the stream to the list, and changes nothing in a second run', async () => {
     const changes = await syncRules(acme, wanted);
     expect(changes).toMatchObject({ unchanged: 1, applied: true });
     expect(held()).toEqual([

@@ -182,7 +182,7 @@ describe('an incremental run without a cursor after its last items', () => {
           ),
         ),
     ],
-  ])('rejects and leaves the checkpoint as it was: %s', async (_, sinkOn) => {
+  ])('rejects and leaves the checkpoint unchanged: %s', async (_, sinkOn) => {
     const disk = new SimulatedDisk();
     const target = new StandIn<number>();
     const failure = await pipeline(withoutLast(), sinkOn(disk, target)).catch(

@@ -293,7 +293,7 @@ describe('files', () => {
     expect(await namesIn(out)).toEqual(['a', 'b']);
   });
 
-  it('leaves parts after a failure, which the next run starts again', async () => {
+  it('leaves parts after a failure, and starts them again in the next run', async () => {
     const out = await temporaryFolder();
     const failing = new Flow<Buffer>(async function* () {
       for (let i = 0; i < 40; i++) yield { items: [Buffer.alloc(100_000, 65)] };
@@ -543,7 +543,7 @@ describe('files with gzip', () => {
 });
 
 describe('files with maxBytes', () => {
-  it('numbers its files, and starts the next before one is too large', async () => {
+  it('numbers its files, and starts the next file before a file is too large', async () => {
     const out = await temporaryFolder();
     const lines = ['a'.repeat(9), 'b'.repeat(9), 'c', 'd'.repeat(50), 'e'];
     const written = await pipeline(

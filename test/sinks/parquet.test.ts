@@ -140,7 +140,7 @@ describe('parquet', () => {
     );
   });
 
-  it('is read alike by two readers for any content', async () => {
+  it('is read in the same way by two readers for any content', async () => {
     const folder = await temporaryFolder();
     let [written, asked] = [0, 0];
     const types = Object.keys(VALUES).flatMap((type): tables.ColumnType[] => [

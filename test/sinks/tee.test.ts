@@ -105,7 +105,7 @@ describe('tee', () => {
     expect(closed).toBe(true);
   });
 
-  it('continues with the other branches when one ends early', async () => {
+  it('continues with the other branches when one branch ends early', async () => {
     const nothing: Sink<unknown, string> = async () => 'nothing read';
     const results = await pipeline(
       numbers(100),
@@ -363,7 +363,7 @@ describe('tee with an incremental source after all committing branches ended', (
     },
   );
 
-  it('continues after the last item of a branch if all others end early', async () => {
+  it('continues after the last item of a branch if all other branches end early', async () => {
     const out = await temporaryFolder();
     opened.length = 0;
     const run = (count: number) =>

@@ -4,7 +4,7 @@ import { StorageError } from '../../src/base/errors.js';
 import { storageError, withStorageError } from '../../src/storage/storage-error.js';
 
 describe('storageError', () => {
-  it('names the file and what to do', async () => {
+  it('names the file and the cause', async () => {
     const error = await withStorageError('read', '/', () => readFile('/', 'utf8')).catch(e => e);
     expect(error).toBeInstanceOf(StorageError);
     expect(error).toMatchObject({ path: '/', cause: { code: 'EISDIR' } });

@@ -44,7 +44,7 @@ describe('WireProxy', () => {
     expect(proxy.isHit).toBe(false);
   });
 
-  it('resets one connection at a byte, and leaves the next alone', async () => {
+  it('resets one connection at a byte, and does not affect the next connection', async () => {
     proxy.plant({ kind: 'reset', direction: 'to client', afterBytes: 10 });
     const first = client();
     expect(await first.closed).toEqual(['ECONNRESET']);

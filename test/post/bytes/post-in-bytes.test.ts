@@ -251,7 +251,7 @@ describe('the shared PostInBytes of a thread', () => {
     expect(postInBytes.read(second, 0, second.length, idOf)).toBe('8');
   });
 
-  it('reads the next post after one that needed the parser', () => {
+  it('reads the next post after a post that needed the parser', () => {
     expect(postInBytes.read(Buffer.from('{'), 0, 1, idOf)).toBeUndefined();
     expect(postInBytes.read(second, 0, second.length, idOf)).toBe('8');
   });

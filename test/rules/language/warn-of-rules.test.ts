@@ -70,7 +70,7 @@ describe('a rule with a warning', () => {
     expect(warnings[0]).not.toContain('mizzle');
   });
 
-  it('is needed for a report: other rules cause none', () => {
+  it('is the only cause of a report: other rules cause no report', () => {
     search(acme, { product, query: '(#snow OR #ice) lang:en' });
     expect(warnings).toEqual([]);
   });

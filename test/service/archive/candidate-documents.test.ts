@@ -17,7 +17,7 @@ test('a query that repeats one character 2048 times reads its two terms', () => 
   expect(found).toEqual([0, 1, 2]);
 });
 
-test('a group reads no more clauses after one that occurs in no post', () => {
+test('a group reads no more clauses after a clause that occurs in no post', () => {
   const { asked, found } = ask('snow (rain OR hail) -sun -wind', ['rain', 'sun']);
   expect(asked).toBe(1);
   expect(found).toEqual([]);

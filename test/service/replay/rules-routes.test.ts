@@ -349,7 +349,7 @@ describe('a request to get rules', () => {
 });
 
 describe('a request to validate rules', () => {
-  it('returns for each rule whether it is valid, valid ones first, and creates none', async () => {
+  it('returns for each rule whether it is valid, valid rules first, and creates no rule', async () => {
     const { rules } = await localStreams();
     const reply = await rules('POST', '/validation.json', {
       rules: [{ value: 'fish AND bird' }, { value: 'fish bird', tag: 'x' }, { value: 'tea' }],

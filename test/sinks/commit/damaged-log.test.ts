@@ -190,7 +190,7 @@ describe('the option `damaged` of a sink', () => {
     expect('damaged' in plain).toBe(false);
   });
 
-  it('is needed: a run without it ends at a damaged record', async () => {
+  it('must be set to continue: a run without it ends at a damaged record', async () => {
     const file = await stored('a.jsonl', post(1), 'null');
     await expect(pipeline(postsOf(file), files({ path: to('out.jsonl') }))).rejects.toThrow(
       DataError,

@@ -133,7 +133,7 @@ describe('without zstd in Node,', () => {
   }
 
   test.each(['a folder that was never indexed', 'one that was indexed where Node has zstd'])(
-    '%s is refused before any read, with the first zstd file and what to do',
+    '%s is refused before any read, with the first zstd file and advice',
     async kind => {
       const folder = await folders.make({
         'a.json.gz': jobFile(posts.slice(0, 3)),
