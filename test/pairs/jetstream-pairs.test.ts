@@ -69,11 +69,21 @@ describe.skipIf(!hasNatsServer)('a covering set of option rows for JetStream', (
     if ((await errorOf(row)) !== undefined)
       throw await smallestFailure(row, JETSTREAM_OPTIONS, JETSTREAM_RULES, errorOf);
   });
+
+  it('stops most of the runs of rows that have a stop', () => {
+    const isStopped = (how: string | undefined) => how === 'abort' || how === 'source fails';
+    const stops = tried
+      .flatMap(({ row }) => [row['flow.(publishing)'], row['flow.(reading)']])
+      .filter(isStopped);
+    expect(stopped).toBeGreaterThan(0.6 * stops.length);
+  });
 });
+
+let stopped = 0;
 
 async function errorOf(row: Row): Promise<unknown> {
   try {
-    await tryJetStreamRow(row);
+    stopped += await tryJetStreamRow(row);
     return undefined;
   } catch (error) {
     return error ?? new Error('undefined');

@@ -30,14 +30,14 @@ import {
 } from './jetstream-values.js';
 import { optionsIn } from './values.js';
 
-const TOTAL = 24;
+const TOTAL = 45;
 const BATCH = 5;
 /**
- * The first run of the publisher is stopped at the post `PUBLISHED`. The first run of a reader is
- * stopped at the item `READ`.
+ * The position at which the first run of the publisher is stopped, and the item at which that of a reader is. A reader
+ * first requests 16 messages, so a cursor comes before that item.
  */
 const PUBLISHED = 10;
-const READ = 5;
+const READ = 18;
 const STOPPED = new Error('stopped');
 const MAX_RUNS = 4;
 /** A post without an id. */
@@ -192,9 +192,9 @@ export class JetStreamRow {
   #sink({ file, target }: Reader): unknown {
     switch (this.row['flow.(sink)']) {
       case 'committed':
-        return committed(target.transactions);
+        return committed({ ...target.transactions, rows: 5, waitMs: 0 });
       case 'files':
-        return files({ path: file, checkpoint: `${file}.checkpoint` });
+        return files({ path: file, checkpoint: `${file}.checkpoint`, commitIntervalMs: 0 });
       default:
         return files({ path: file });
     }
@@ -246,11 +246,13 @@ function inOneLine(raw: Buffer, row: Row): string {
 /**
  * Publishes the posts of a row until a run completes, and then once more. Reads the posts until
  * each reader completes, and then once more. Compares the items after both.
+ *
+ * @returns How many runs were stopped.
  */
-export async function tryJetStreamRow(row: Row): Promise<void> {
+export async function tryJetStreamRow(row: Row): Promise<number> {
   const folder = await temporaryFolder();
   try {
-    await tryIn(new JetStreamRow(row, `row-${++rowsRun}`, folder));
+    return await tryIn(new JetStreamRow(row, `row-${++rowsRun}`, folder));
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -258,13 +260,15 @@ export async function tryJetStreamRow(row: Row): Promise<void> {
 
 let rowsRun = 0;
 
-async function tryIn(run: JetStreamRow): Promise<void> {
+async function tryIn(run: JetStreamRow): Promise<number> {
   const { row, seen } = run;
-  const published = await untilComplete(() => run.publish());
+  let stopped = 0;
+  const onStop = () => stopped++;
+  const published = await untilComplete(() => run.publish(), onStop);
   expect(published).toMatchObject({ posts: TOTAL });
   expect(await run.publish()).toEqual(published);
   expect(run.isOpened).toBe(false);
-  for (const reader of run.readers) await untilComplete(() => run.read(reader));
+  for (const reader of run.readers) await untilComplete(() => run.read(reader), onStop);
   await checkItems(run);
   if (row['flow.(sink)'] !== 'no checkpoint') {
     for (const reader of run.readers) await run.read(reader);
@@ -277,15 +281,17 @@ async function tryIn(run: JetStreamRow): Promise<void> {
   expect(new Set(damaged.map(({ raw }) => raw.toString()))).toEqual(
     new Set(isGiven ? [DAMAGED.raw.toString()] : []),
   );
+  return stopped;
 }
 
 /** Repeats a run until it completes. */
-async function untilComplete(run: () => Promise<unknown>): Promise<unknown> {
+async function untilComplete(run: () => Promise<unknown>, onStop: () => unknown): Promise<unknown> {
   for (let runs = 0; ; runs++) {
     try {
       return await run();
     } catch (error) {
       if (error !== STOPPED || runs === MAX_RUNS) throw error;
+      onStop();
     }
   }
 }
