@@ -71,7 +71,7 @@ export const JETSTREAM_VALUES: ValuesOfStages = {
       ...unset,
       'two posts': is({ posts: 2, waitMs: 5 }),
       'few bytes': is({ maxBytes: 300, waitMs: 5 }),
-      gzip: is({ posts: 7, waitMs: 5, compression: 'gzip' }),
+      gzip: is({ posts: 3, waitMs: 5, compression: 'gzip' }),
     },
     id: { ...unset, given: is(({ id }: Activity) => id) },
     // The source has damaged items only if `onDamaged` is given.

@@ -30,14 +30,16 @@ import {
 } from './jetstream-values.js';
 import { optionsIn } from './values.js';
 
-const TOTAL = 45;
-const BATCH = 5;
+const TOTAL = 130;
+const BATCH = 10;
+/** The position at which the first run of the publisher is stopped. */
+const PUBLISHED = 40;
 /**
- * The position at which the first run of the publisher is stopped, and the item at which that of a reader is. A reader
- * first requests 16 messages, so a cursor comes before that item.
+ * The number of items at which the first run of a reader is stopped. A reader first requests 16 messages of up to 3
+ * posts, so a cursor comes before.
  */
-const PUBLISHED = 10;
-const READ = 18;
+const READ = 50;
+const READ_OF_TOPIC = 20;
 const STOPPED = new Error('stopped');
 const MAX_RUNS = 4;
 /** A post without an id. */
@@ -161,9 +163,10 @@ export class JetStreamRow {
     reader.target.revive();
     const ending = new AbortController();
     const how = row['flow.(reading)'];
+    const stopAt = row['fromJetStream.subject'] === 'of a topic' ? READ_OF_TOPIC : READ;
     let count = 0;
     const stop = tap(async () => {
-      if (run !== 1 || ++count !== READ) return;
+      if (run !== 1 || ++count !== stopAt) return;
       if (how === 'abort') ending.abort(STOPPED);
       if (how === 'cut') await this.#cut('fromJetStream');
     });
