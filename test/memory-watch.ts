@@ -2,8 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import { collectGarbage } from './collect-garbage.js';
 
 /**
- * Measures by how much the heap and the buffers of this process have grown since the start.
- * Collects garbage before each measurement.
+ * Measures how much memory the heap and the buffers of this process have gained since the call of
+ * `start()`. Collects garbage before each measurement.
  */
 export class MemoryWatch {
   readonly #before: number;
@@ -18,13 +18,13 @@ export class MemoryWatch {
     return new MemoryWatch(await inUse());
   }
 
-  /** Measures now and resolves to the largest growth so far. */
+  /** Measures the growth again. Resolves to the largest growth so far, in bytes. */
   async look(): Promise<number> {
     this.grown = Math.max(this.grown, (await inUse()) - this.#before);
     return this.grown;
   }
 
-  /** Throws if the growth is now more than `limitBytes`. */
+  /** Measures the growth again. Throws if the largest growth so far is more than `limitBytes`. */
   async mustBeBelow(limitBytes: number): Promise<void> {
     if ((await this.look()) > limitBytes)
       throw new Error(`${this.grown} bytes more in memory than before, of at most ${limitBytes}`);

@@ -1,17 +1,17 @@
 /**
- * Records when each message arrives, in microseconds of the machine's clock, until all messages
- * have arrived.
+ * Records when each message arrives, in microseconds of the monotonic clock. After the last
+ * message, sends the times to the parent process.
  */
 export class Arrivals {
   readonly #all: number[] = [];
   readonly #wanted: number;
   readonly #warmUp: number;
-  /** The CPU usage at the time when the messages that are measured start. */
+  /** The CPU usage of the process when the warm-up ended and the measurement started. */
   #before = process.cpuUsage();
 
   /**
-   * Takes the two arguments from the parent process: the total number of messages, and how many of
-   * these are for warm-up.
+   * Takes the two command-line arguments: the total number of messages, and how many of the first
+   * messages are a warm-up.
    */
   constructor([wanted, warmUp]: readonly string[]) {
     this.#wanted = Number(wanted);
@@ -19,8 +19,8 @@ export class Arrivals {
   }
 
   /**
-   * Adds a message. Returns whether it was the last one. Ids are consecutive, so a lost message is
-   * noticed.
+   * Records the arrival of a message. Returns whether it was the last one. Throws if the id is not
+   * the next one, because then a message is missing.
    */
   add(id: string | undefined): boolean {
     const at = Number(process.hrtime.bigint() / 1_000n);

@@ -47,9 +47,9 @@ export interface BatchMessage {
 export interface CommitMessage {
   /** The path of the checkpoint. For `committed`, its `name`; for `toJetStream`, the publisher's entry. */
   readonly checkpoint: string;
-  /** The number of files that the commit changed. Set by sinks that write files. */
+  /** The number of files that the commit changed. Set only if the run writes files. */
   readonly files?: number | undefined;
-  /** The number of rows in the commit. Set by `committed`. */
+  /** The number of rows that the commit wrote. Set only by `committed`. */
   readonly rows?: number | undefined;
   readonly durationMs: number;
 }

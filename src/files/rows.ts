@@ -16,9 +16,12 @@ export interface RowParts {
   readonly parts: readonly Uint8Array[];
 }
 
-/** A block of encoded rows: either the bytes of a file in one part, or `RowParts`. */
+/**
+ * A block of encoded rows. If the format writes rows one after another, `parts` has one element: the bytes to
+ * append to the file. If the format assembles the file later, `parts` are those of `RowParts`.
+ */
 export interface EncodedBlock extends RowParts {
-  /** The size of the lines before compression, in bytes. 0 for `RowParts`. */
+  /** The size of the rows before compression, in bytes. 0 if the format assembles the file later. */
   readonly lineBytes: number;
 }
 

@@ -55,7 +55,7 @@ export const LIMITS: Limits = {
   usage: [{ requests: 2, perMs: MINUTE }],
   /** Each step of a sign-in has an unpublished limit, which only `Retry-After` reveals. */
   signIn: [],
-  /** An account adds the requests per minute that its contract allows. */
+  /** The contract of an account sets this limit, through the setting `engagementsPerMinute`. */
   engagement: [],
 };
 
@@ -162,10 +162,12 @@ export class RateLimiter {
   }
 
   /**
-   * Waits until a request may start. Rejects with the signal's reason on an abort. Calls `beginWait` at the
-   * start of each wait, even if it waits behind earlier calls. Calls the function that `beginWait` returns at
-   * the end of the wait. Does not report a wait for an earlier request whose connection is being opened. The
-   * end of such a wait is unknown, and opening has a timeout.
+   * Resolves to a permit when a request may start. Rejects with the reason of the signal if it aborts first.
+   *
+   * Calls `beginWait` when a wait starts, even if this call waits behind earlier calls. When the wait ends,
+   * calls the function that `beginWait` has returned. There is one exception: if this call waits because the
+   * connection of an earlier request is still being opened, `beginWait` is not called. The length of that wait
+   * is unknown, and a timeout limits it.
    */
   acquire(
     kind?: string,

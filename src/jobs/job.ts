@@ -18,7 +18,8 @@ export interface JobQuote {
   /** The cost in US dollars. Absent if the account's subscription includes it. */
   readonly costDollars?: number | undefined;
   /**
-   * The number of posts, as an order of magnitude of at least 100. For example, 100 means 0 to 1,000 posts.
+   * The estimated number of posts. This is only an order of magnitude: a power of ten of at least 100. The
+   * value 100 means up to 1,000 posts.
    */
   readonly estimatedActivityCount: number;
   readonly estimatedDurationHours: number;

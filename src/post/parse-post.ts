@@ -138,8 +138,8 @@ export function countLongIds(json: Uint8Array): number {
   const { length } = json;
   let count = 0;
   for (let probe = LONG_DIGITS - 1; probe < length; probe += LONG_DIGITS) {
-    // If a probe is inside 16 digits, at least 8 of the other digits are on one side of it, so the byte at
-    // that distance is checked first. Most probes end here.
+    // If the probed byte is one of 16 adjacent digits, at least 8 of the others are on the same side of it. So
+    // the byte 8 positions before it or the byte 8 positions after it is a digit. Most probes fail this check.
     if (!isDigit(json[probe])) continue;
     if (!isDigit(json[probe - 8]) && !(probe + 8 < length && isDigit(json[probe + 8]))) continue;
     let start = probe;

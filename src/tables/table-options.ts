@@ -59,7 +59,7 @@ export function settingsOf(columns: CheckedColumns): string[] {
   return columns.map(({ name, type }) => `${name} ${type}`);
 }
 
-/** Returns the kinds of items that the built-in columns in a list read. */
+/** Returns each kind of item, such as posts, that any of the built-in columns reads. */
 export function kindsOf(columns: CheckedColumns): readonly ItemKind[] {
   return [...new Set(columns.map(kindOfColumn))].filter(kind => kind !== undefined);
 }

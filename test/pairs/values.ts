@@ -35,11 +35,13 @@ export const date = (time: number): Values => ({
 });
 
 /**
- * The values to try for the options of each stage, by name. Names in parentheses are not options.
+ * The values to try for each option of each stage. The keys are the names of stages, options and
+ * values. An option name in parentheses, such as `(stop)`, is not an option of the stage, but
+ * another condition that the runs vary.
  */
 export type ValuesOfStages = Readonly<Record<string, Readonly<Record<string, Values>>>>;
 
-/** Returns the names of all values. The first value of an option is the simplest one. */
+/** Returns the value names of each option. The first name of an option is its simplest value. */
 export function domainOf(values: ValuesOfStages): Domain {
   return Object.fromEntries(
     Object.entries(values).map(([stage, options]) => [

@@ -1,6 +1,6 @@
-// Makes every call with secret credentials, against a server that answers 200 and echoes the
-// request: as HTML, as JSON of the wrong shape, and inside valid JSON. Prints every error in every
-// form.
+// Makes every call of the library with secret credentials. The server answers each request with
+// status 200 and a body that repeats the secrets of the request, for example as HTML or as JSON of
+// the wrong shape. Prints each error in every way in which a program might print it.
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';

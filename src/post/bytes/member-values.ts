@@ -4,8 +4,8 @@ import { jsonText } from '../../json/json-text.js';
 import type { MemberFinder } from './find-members.js';
 
 /**
- * `find-members.as` sets these bits in the end of a string: one if the string has characters beyond ASCII,
- * the other if it has escapes.
+ * Flag bits that `find-members.as` sets in the end offset of a string: `BEYOND_ASCII` if the string has
+ * characters beyond ASCII, and `ESCAPES` if it has escapes.
  */
 export const BEYOND_ASCII = 0x80000000;
 export const ESCAPES = 0x40000000;

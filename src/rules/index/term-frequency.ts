@@ -87,7 +87,7 @@ export class TermCounts {
     return estimateFrequency(guess, this.#seen[term]!, this.posts);
   }
 
-  /** Resets the count and the guess of a term's number, because another term may get the number next. */
+  /** Clears the count and the guess of a released term, because another term may get its number. */
   forget(term: number): void {
     this.#reserve();
     this.#seen[term] = 0;

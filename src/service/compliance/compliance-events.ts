@@ -237,7 +237,7 @@ export class Compliance {
   }
 }
 
-/** Prints events one at a time, because they may be large. */
+/** Converts events to bytes, one event at a time, because all of them together may need much memory. */
 function* messagesOf(events: readonly PrintedEvent[]): Generator<EventMessage> {
   for (const { at, json } of events) yield { at, message: Buffer.from(json) };
 }

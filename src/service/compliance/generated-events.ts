@@ -198,7 +198,7 @@ function editOf(id: string): bigint {
 /** The number of partitions of the compliance stream. */
 export const PARTITIONS = 8;
 
-/** Returns the partition that has all events of a user, from 1. */
+/** Returns the number of the partition that carries all events of a user: 1 to `PARTITIONS`. */
 export function partitionOf(userId: string): number {
   return (mixedHash(userId) % PARTITIONS) + 1;
 }

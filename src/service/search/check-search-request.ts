@@ -38,13 +38,13 @@ export interface SearchRequest<Parameters> {
   readonly parameters: Parameters;
   /** The resolved dates. `requestParameters` in the response repeats them. */
   readonly window: Window;
-  /** The time at which the first page was requested. All pages show the posts of that time. */
+  /** When the first page was requested. Every page shows the posts that were visible at that time. */
   readonly asOf: number;
-  /** The start of the page; by default, the end of the window. */
+  /** The position in the results after which this page starts. Absent for the first page. */
   readonly after: SortKey | undefined;
   /** The `next` of the request; absent for the first page. */
   readonly next: string | undefined;
-  /** Returns the `next` of a page that ends at this position. */
+  /** Returns the `next` token for a page that ends at this position. */
   nextAfter(last: SortKey): string;
 }
 

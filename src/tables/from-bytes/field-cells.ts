@@ -91,7 +91,10 @@ function valuesOf(post: PostInBytes, format: Format) {
     return digitsOfId(id, true) !== -1 && !hasEscapes(verb) && hasObjects();
   }
 
-  /** Returns whether everything that should contain values is either an object or absent. */
+  /**
+   * Columns read some values from inside nested objects. Returns whether each member that should be such an
+   * object is either an object or absent.
+   */
   function hasObjects(): boolean {
     for (let index = 0; index < objects.length; index++)
       if (!isObject(objects[index]!) && !isNone(objects[index]!)) return false;

@@ -62,8 +62,8 @@ export function fileAfterCut(
 }
 
 /**
- * Returns the length of the file after the cut. A synced write makes the file at least long enough
- * to contain the written bytes. A sync keeps the length that the file has at that moment.
+ * Returns the length of the file after the power cut. The length that the file had at its last sync
+ * survives. If a synced write came later, the file is at least long enough to contain its bytes.
  */
 function lengthAfterCut(
   calls: readonly SystemCall[],

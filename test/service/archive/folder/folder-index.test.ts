@@ -41,8 +41,8 @@ describe('a search that reads only the index', () => {
     ],
     ['"a b"~2', ['a b', 'b a', 'a x b', 'a x y b', 'a x y z b'], [1, 2, 3, 4]],
     ['東京', ['東京', '東 京', '京東', '東x京'], [1, 2]],
-    // The newest post contains the two letters separately. Their term looks like the term of the
-    // flag.
+    // In the newest post, a space separates the two letters of the flag. The index has the same
+    // term for this pair of letters as for the flag.
     ['"🇩🇪 y"', ['🇩🇪 y', 'y 🇩🇪', '🇩 🇪 y'], [1]],
     ['🇩🇪', ['🇩 🇪', '🇩🇪'], [2]],
     ['"🇩🇪" y', ['🇩 🇪 y', '🇩🇪 y', '🇩🇪 y'], [2, 3]],
