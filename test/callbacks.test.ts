@@ -289,7 +289,7 @@ it('every callback of a public call is listed in this test', async () => {
   expect(found.toSorted()).toEqual(Object.keys(RUNS).toSorted());
 });
 
-it('records after a damaged record wait for the promise of onDamaged', async () => {
+it('records that follow a damaged record wait for the promise of onDamaged', async () => {
   const order: string[] = [];
   await pipeline(
     await linesOf('{"id":1}', 'bad', 'worse', '{"id":2}', '{"a":3}', '{"id":4}'),

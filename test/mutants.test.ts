@@ -9,7 +9,7 @@ import { root } from './pages.js';
 const MUTANTS = readMutants();
 
 describe('the list of mutants', () => {
-  it('contains places that occur once in the sources, in code', async () => {
+  it('quotes code that occurs exactly once in its source file', async () => {
     const failures: string[] = [];
     for (const mutant of MUTANTS) {
       try {

@@ -134,11 +134,11 @@ describe('the code snippets of the pages', () => {
   });
 });
 
-describe('the command lines of the pages', () => {
+describe('the shell commands on the documentation pages', () => {
   const commands = pages.flatMap(page => blocksOf(page, 'sh'));
   const cli = compiled(path.join(root, 'src/service/cli.ts'));
 
-  it('use only scripts of the package and settings of an account', () => {
+  it('use only npm scripts, settings and commands that exist', () => {
     const settings = Object.values(SETTINGS).map(({ env }) => env as string);
     for (const command of commands) {
       for (const [, script = ''] of command.matchAll(/\bnpm run ([\w:-]+)/g))
@@ -150,7 +150,7 @@ describe('the command lines of the pages', () => {
     }
   });
 
-  it('use only options that the local service has, all of which one page lists', async () => {
+  it('pass only options that the local service has and its page lists', async () => {
     const { stdout } = await run([process.execPath, cli, '--help'], root, {});
     const help = [...stdout.matchAll(/^ {2}(--.{30})/gm)].flatMap(
       ([, flags]) => flags?.match(/--[a-z-]+/g) ?? [],
@@ -163,7 +163,7 @@ describe('the command lines of the pages', () => {
         for (const [flag] of line.matchAll(/--[a-z-]+/g)) expect(table).toContain(flag);
   });
 
-  it('print the environment of scripts', async () => {
+  it('print the environment variables for scripts', async () => {
     const lines = commands.flatMap(command => command.match(/^.*--env.*$/gm) ?? []);
     expect(lines.length).toBe(3);
     await using service = createService({ postsPerMinute: 60 });

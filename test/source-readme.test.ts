@@ -183,7 +183,7 @@ describe('a list of files on the architecture page', () => {
   });
 });
 
-describe('the page of the tests', () => {
+describe('the README of the tests', () => {
   const page = readFileSync(path.resolve(SOURCE, '../test/README.md'), 'utf8');
   const names = [...page.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
 
@@ -193,7 +193,7 @@ describe('the page of the tests', () => {
     expect(files.filter(name => !existsSync(path.resolve(SOURCE, '..', name)))).toEqual([]);
   });
 
-  it('names each test without a source file, except tests of a helper beside it', () => {
+  it('lists every test file that is named after neither a source file nor a helper', () => {
     const root = path.resolve(SOURCE, '..');
     const listed = names.filter(name => name.startsWith('test/'));
     const others = readdirSync(path.join(root, 'test'), { recursive: true, encoding: 'utf8' })

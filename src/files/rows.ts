@@ -18,7 +18,7 @@ export interface RowParts {
 
 /**
  * A block of encoded rows. If the format writes rows one after another, `parts` has one element: the bytes to
- * append to the file. If the format assembles the file later, `parts` are those of `RowParts`.
+ * append to the file. If the format assembles the file later, `parts` is as in `RowParts`.
  */
 export interface EncodedBlock extends RowParts {
   /** The size of the rows before compression, in bytes. 0 if the format assembles the file later. */

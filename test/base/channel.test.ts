@@ -44,7 +44,7 @@ interface Item {
 }
 
 describe('a channel', () => {
-  it('delivers every item once, in the order of its producer', async () => {
+  it('delivers every item exactly once, in the order of its producer', async () => {
     await fc.assert(
       fc.asyncProperty(
         producersOf,
@@ -138,7 +138,7 @@ describe('a channel', () => {
     expect(channel.shift()).toBe(undefined);
   });
 
-  it('refuses items after its failure, so that no producer counts them as delivered (faults matrix, compliance)', async () => {
+  it('refuses items after it has failed, so that no producer counts them as delivered (faults matrix, compliance)', async () => {
     const channel = new Channel<number>(10);
     const failure = new Error('failed');
     await channel.add([1]);
@@ -167,7 +167,7 @@ describe('a channel', () => {
     expect(await channel.ready()).toBe(false);
   });
 
-  it('lets blocked producers continue, and drops their items, when the reader of its batches stops', async () => {
+  it('lets blocked producers continue and drops their items when the reader of its batches stops', async () => {
     const channel = new Channel<number>(1);
     const adding = channel.add([1]);
     for await (const items of channel.batches()) {
@@ -202,7 +202,7 @@ describe('a channel', () => {
     expect(await channel.ready()).toBe(true);
   });
 
-  it('wakes its reader once, without items, when it is poked', async () => {
+  it('wakes its reader exactly once without items when it is poked', async () => {
     const channel = new Channel<number>(1);
     channel.poke();
     expect(await channel.ready()).toBe(true);

@@ -259,7 +259,7 @@ describe('the summary of a run', () => {
     expect(messages.map(({ name }) => name)).toEqual([RUNS[0], RUNS[2]]);
   });
 
-  it('is passed to `onSummary` once, whose error does not replace an error of the run', async () => {
+  it('is passed to `onSummary` only once, and an error of `onSummary` does not replace an error of the run', async () => {
     let calls = 0;
     const onSummary = () => {
       calls++;

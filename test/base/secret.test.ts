@@ -180,7 +180,7 @@ describe('redact', () => {
     expect(redact('canary-twice')).toBe('canary-twice');
   });
 
-  it('removes a secret from an excerpt that cuts it', () => {
+  it('removes the rest of a secret that an excerpt has truncated', () => {
     const text = `${'x'.repeat(75)}canary-behind-the-cut`;
     const shown = whileSecret(['canary-behind-the-cut'], () => [
       excerpt(text),
@@ -206,7 +206,7 @@ describe('an error', () => {
     expect((error.cause as Error).message).toBe('[redacted]');
   });
 
-  it('shows no part of a secret that the cause cuts', () => {
+  it('shows no part of a secret that its cause has truncated', () => {
     const page = `{"a": ${'"x", '.repeat(10)}${word}${' '.repeat(50)}}`;
     const error = whileSecret([word], () => {
       try {

@@ -186,7 +186,7 @@ describe('a shard', () => {
     expect(account({}, { MILLRACE_SHARD: '2/8' }).settings.shard).toEqual({ index: 2, of: 8 });
   });
 
-  it('gets its part of every rate, so that all shards together keep to it', () => {
+  it('gets a part of every rate limit, so that all shards together respect the limit', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 1_000 }),

@@ -44,7 +44,7 @@ it('WakeUp.next waits for the next wake, and ignores earlier wakes', async () =>
   await woken;
 });
 
-it('backoffMs doubles up to its maximum, of which at least half is waited', () => {
+it('backoffMs doubles up to a maximum, and returns at least half of each value', () => {
   const waits = (random: number) =>
     [1, 2, 3, 4, 5].map(failures => backoffMs(failures, { firstMs: 100, maxMs: 500, random }));
   expect(waits(0)).toEqual([50, 100, 200, 250, 250]);

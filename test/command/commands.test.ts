@@ -41,7 +41,7 @@ describe('commands', () => {
     expect(rows.map(cells => `| ${cells.join(' | ')} |`).join('\n')).toBe(flagRows().join('\n'));
   });
 
-  it('have no flag twice', () => {
+  it('define no flag twice', () => {
     for (const { name, command } of commands) {
       const names = allFlags(command).map(flag => flag.name);
       expect([name, new Set(names).size]).toEqual([name, names.length]);

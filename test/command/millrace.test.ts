@@ -111,7 +111,7 @@ describe('millrace', () => {
     });
   });
 
-  it.concurrent('writes CSV and Parquet by the end of --out', async () => {
+  it.concurrent('writes CSV or Parquet, depending on the extension of --out', async () => {
     await millrace(
       'search',
       'coffee OR tea',
@@ -128,7 +128,7 @@ describe('millrace', () => {
     expect(bytes.toString('latin1', 0, 4)).toBe('PAR1');
   });
 
-  it.concurrent('counts the posts of a search with --dry-run, and fetches none', async () => {
+  it.concurrent('counts the posts of a search with --dry-run, but fetches none', async () => {
     const { stderr, stdout } = await millrace('search', 'coffee OR tea', ...window, '--dry-run');
     const posts = idsOf((await millrace('search', 'coffee OR tea', ...window)).stdout).length;
     expect(stderr).toContain(`${posts.toLocaleString('en')} posts, at least `);
@@ -189,7 +189,7 @@ describe('millrace', () => {
     });
   });
 
-  it.concurrent('writes damaged records of convert and write to the file of --damaged', async () => {
+  it.concurrent('writes the damaged records of convert and write to the file that --damaged names', async () => {
     const search = `millrace search 'coffee OR tea' ${window.join(' ')} --quiet`;
     await shell(`(${search} | head -n 3; echo nothing) > some.jsonl`);
     const args = ['some.jsonl', '--out', 'some.csv', '--columns', 'id', '--json'];
@@ -242,7 +242,7 @@ describe('millrace', () => {
     });
   });
 
-  it.concurrent('runs a job to its files, but only with --yes', async () => {
+  it.concurrent('runs a job and downloads its files, but only with --yes', async () => {
     const args = ['job', 'run', '--title', 'a day', '--rules', 'rules.json', '--out', 'job'];
     const asked = await millrace(...args, ...window);
     expect(asked).toMatchObject({

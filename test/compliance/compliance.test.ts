@@ -222,7 +222,7 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('fetches the events between two runs, by the cursor of the first run', async () => {
+  it('fetches the events between two runs if the second run resumes at the cursor of the first', async () => {
     const first = reading();
     await service.until(1);
     service.happen(1, timing.now());
@@ -361,7 +361,7 @@ describe('compliance', () => {
     }
   });
 
-  it('fetches an event that was in transit at the end of the run before, even half an hour late (faults matrix, seed 27)', async () => {
+  it('fetches an event that was in transit when the previous run ended, even if events arrive half an hour late (faults matrix, seed 27)', async () => {
     let ahead = 0;
     const sent = timing.now();
     const of = acme({ serviceTime: () => timing.now() + ahead });
@@ -445,7 +445,7 @@ describe('compliance', () => {
     await expect(reading({}, away).done).rejects.toThrow(ConnectionError);
   });
 
-  it('reconnects after a 406 or 400 at first, and calls onRetry', async () => {
+  it('reconnects if its first requests get a 406 and a 400, and calls onRetry', async () => {
     const retried: string[] = [];
     const watched = acme({ onRetry: ({ error }) => retried.push(error.message) });
     server.script.push(status(406, '{"error":{"message":"Too many"}}'), status(400));

@@ -31,7 +31,7 @@ function source(opens: unknown[]): Flow<ComplianceEvent> {
 }
 
 describe('intoTombstones', () => {
-  it('records events with the cursor of their source, where the next run starts', async () => {
+  it('records events with the cursor of their source, at which the next run starts', async () => {
     const opens: unknown[] = [];
     expect(await pipeline(source(opens), intoTombstones(tombstones))).toEqual({ events: 2 });
     expect(tombstones.cursor('compliance')).toEqual({ at: 1 });
@@ -40,7 +40,7 @@ describe('intoTombstones', () => {
     expect(tombstones.size).toBe(4);
   });
 
-  it('keeps one cursor per name of a source, and no cursor for null', async () => {
+  it('keeps one cursor for each source name, and no cursor if the name is null', async () => {
     const opens: unknown[] = [];
     await pipeline(source(opens), intoTombstones(tombstones));
     await pipeline(source(opens), intoTombstones(tombstones, { source: 'other' }));

@@ -94,7 +94,7 @@ describe('DeliveredTime', () => {
     );
   });
 
-  it('is not later than an event in transit after heartbeats that a stall delayed again', () => {
+  it('is not later than an event in transit, even after heartbeats that another stall delayed', () => {
     const slow = { sent: START, sendMs: 60_000, busyMs: 0, isHeartbeat: false };
     const beats = [10_000, 20_000, 30_000].map(after => ({
       sent: START + after,

@@ -94,7 +94,7 @@ describe('posts written to a ClickHouse stand-in', () => {
       : call === 7,
   );
 
-  it.each(chosen)('are stored once when a call is %s at call %i', async (mishap, call) => {
+  it.each(chosen)('are stored exactly once if a call is %s at call %i', async (mishap, call) => {
     await using service = createService({ limits: 'relaxed' });
     service.clock.freeze();
     const target = new ClickHouseStandIn(new Map([[call, mishap]]));

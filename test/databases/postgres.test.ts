@@ -55,7 +55,7 @@ describe.skipIf(!hasPostgres)('posts written to PostgreSQL', () => {
       .toSorted();
   const empty = () => server.query('DROP TABLE IF EXISTS posts, checkpoints');
 
-  it('are stored once with all columns, and are not requested again', async () => {
+  it('are stored exactly once with all columns, and are not requested again', async () => {
     expect(await start().end()).toBe('done');
     expect(await posts()).toEqual(expected);
     const [row] = await server.query('SELECT * FROM posts LIMIT 1');
@@ -67,7 +67,7 @@ describe.skipIf(!hasPostgres)('posts written to PostgreSQL', () => {
     expect(await start({ MILLRACE_URL: 'http://127.0.0.1:9' }).end()).toBe('done');
   });
 
-  it('are stored once, however often the script is killed', async () => {
+  it('are stored exactly once, however often the script is killed', async () => {
     for (let kills = 0; kills < KILLS; ) {
       await empty();
       const { kills: more } = await killUntilDone({
@@ -82,7 +82,7 @@ describe.skipIf(!hasPostgres)('posts written to PostgreSQL', () => {
     }
   });
 
-  it('are stored once if threads encode them, however often the script is killed', async () => {
+  it('are stored exactly once if threads encode them, however often the script is killed', async () => {
     const folder = await temporaryFolder();
     const text = (id: number) => `"${id}", or\n☃ ${'x'.repeat(id % 50)}`;
     for (let file = 0; file < FILES; file++) {

@@ -36,7 +36,7 @@ function postsIn(cwd: string): { readonly id: string; readonly text: string }[] 
 }
 
 describe('posts written to SQLite', () => {
-  it('are stored once and in order, however often the script is killed', async () => {
+  it('are stored exactly once and in order, however often the script is killed', async () => {
     const now = service.clock.now();
     const fromDate = formatTimestamp(now - 9 * DAY);
     const toDate = formatTimestamp(now - HOUR);

@@ -10,7 +10,7 @@ import { temporaryFolder } from '../temporary-folder.js';
 
 const MIB = 2 ** 20;
 
-it('chooseThreads returns one thread a core, for 32 MiB of input, by default', () => {
+it('chooseThreads returns one thread per core by default if there are 32 MiB of input', () => {
   const size = Math.min(availableParallelism(), 16);
   expect(chooseThreads([{}, {}])).toEqual({ size, minBytes: 32 * MIB });
 });

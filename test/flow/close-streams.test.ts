@@ -261,7 +261,7 @@ describe('a missing file as a source', () => {
     await expect(run).rejects.toEqual(ENOENT);
   });
 
-  it('rejects as the second source of concat, after the items of the first', async () => {
+  it('rejects as the second source of concat after the first source has delivered its items', async () => {
     const first = async function* () {
       for (let turn = 0; turn < 3; turn++) {
         await sleep(5);

@@ -46,7 +46,7 @@ describe('workAhead', () => {
     await ahead.return();
   });
 
-  it('throws the error of an item in its turn', async () => {
+  it('throws the error of an item when it is the turn of that item', async () => {
     const failure = new Error('failed');
     const work = (n: number) => (n === 2 ? Promise.reject(failure) : Promise.resolve(n));
     const got: number[] = [];
@@ -60,7 +60,7 @@ describe('workAhead', () => {
     expect(got).toEqual([0, 1]);
   });
 
-  it('throws the error of the input after the items before it', async () => {
+  it('delivers the items before an error of the input, and throws that error', async () => {
     const failure = new Error('failed');
     const input = (async function* () {
       yield 0;
@@ -146,7 +146,7 @@ describe('readAhead', () => {
     expect(state.begun).toBe(4);
   });
 
-  it('throws the error of its input after the items before it', async () => {
+  it('delivers the items before an error of its input, and throws that error', async () => {
     const failure = new Error('failed');
     const ahead = readAhead(numbers(2, failure).input, 5);
     // If nothing handled the rejection, the process would end in this turn.

@@ -122,7 +122,7 @@ describe('a Node Transform that ends before its input', () => {
     expect(await pipeline(flow, skipping, collect())).toEqual([1, 3, 4]);
   });
 
-  it('fails with an error of its input before its end', async () => {
+  it('fails with the error of its input if the input fails before the Transform ends', async () => {
     const failure = new Error('the source broke');
     const failing = new Flow<number>(async function* () {
       yield { items: [1, 2] };
@@ -132,7 +132,7 @@ describe('a Node Transform that ends before its input', () => {
     await expect(pipeline(failing, atThird(act), collect())).rejects.toBe(failure);
   });
 
-  it('fails with an error of its input before its end is read', async () => {
+  it('fails with the error of its input if the input fails before a slow sink reads the end', async () => {
     const failure = new Error('the source broke');
     const failing = new Flow<number>(async function* () {
       yield { items: [1, 2, 3, 4] };

@@ -48,7 +48,7 @@ describe('a gzip file decoded as its bytes arrive', () => {
     );
   });
 
-  it('is refused if it is truncated, after everything that can be read', () => {
+  it('is refused if it is truncated, but delivers everything that can be read first', () => {
     const plain = Buffer.from('a line of a file\n'.repeat(50));
     const gzip = gzipSync(plain);
     for (let length = 0; length < gzip.length; length++) {

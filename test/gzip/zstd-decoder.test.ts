@@ -87,7 +87,7 @@ describe.skipIf(nodeZstd === undefined)('zstd files', () => {
     ]);
   });
 
-  it('are refused if they are truncated or followed by other bytes, after everything readable', async () => {
+  it('are refused if they are truncated or followed by other bytes, but deliver all readable data first', async () => {
     const file = Buffer.concat([frameOf(hello), frameOf(hello)]);
     for (let length = 0; length < file.length; length++) {
       if (length === file.length / 2 || length === 0) continue;

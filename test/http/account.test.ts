@@ -121,7 +121,7 @@ describe('MILLRACE_LIMITS', () => {
   const rates = (name: string, url: URL, environment = {}, options = {}) =>
     account({ account: name, ...options }, environment).rateLimiter('replay', url).rates;
 
-  it('lifts the limits for a local service only, if it is relaxed', () => {
+  it('lifts the limits if it is relaxed, but only for a local service', () => {
     const relaxed = { MILLRACE_LIMITS: 'relaxed' };
     expect(rates('relaxed', local, relaxed)).toEqual([]);
     const documented = [{ requests: 5, perMs: 300_000 }];

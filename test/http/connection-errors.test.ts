@@ -52,18 +52,21 @@ describe('the error of a broken connection', () => {
     ['length', 'cut'],
     ['chunked', 'cut'],
     ['reset', expect.stringMatching(/^(reset|cut)$/)],
-  ] as const)('comes after the received bytes if the body breaks (%s)', async (how, failure) => {
-    server.script.push(cut({ text: 'x'.repeat(1000) }, how));
-    const answer = await get(accountFor());
-    let received = '';
-    const error = await errorOf(
-      (async () => {
-        for await (const chunk of answer.body) received += chunk.toString();
-      })(),
-    );
-    expect(error).toMatchObject({ failure, retryable: true });
-    expect(received.startsWith('{"text":"xxx') || received === '').toBe(true);
-  });
+  ] as const)(
+    'is thrown after the received bytes are delivered if the body breaks (%s)',
+    async (how, failure) => {
+      server.script.push(cut({ text: 'x'.repeat(1000) }, how));
+      const answer = await get(accountFor());
+      let received = '';
+      const error = await errorOf(
+        (async () => {
+          for await (const chunk of answer.body) received += chunk.toString();
+        })(),
+      );
+      expect(error).toMatchObject({ failure, retryable: true });
+      expect(received.startsWith('{"text":"xxx') || received === '').toBe(true);
+    },
+  );
 
   it('has the kind cut if gzip is truncated, even if the response ends cleanly', async () => {
     const whole = gzipSync(JSON.stringify(Array.from({ length: 500 }, (_, i) => i)));

@@ -211,27 +211,30 @@ describe('a request whose connection takes long to open', () => {
     expect(mostIn(arrivals, rate.perMs)).toBe(1);
   });
 
-  it.each(['not sent', 'sent'])('does not delay others once it is aborted, %s', async when => {
-    const time = new VirtualTime();
-    const env = { HTTP_PROXY: proxy.url };
-    const acme = account({ account: 'slow', timing: time, limits: { search: [rate] } }, env);
-    const reached = new Promise<void>(resolve => {
-      if (when === 'sent') server.script.push(() => resolve());
-      else proxy.script.push(() => resolve());
-    });
-    server.otherwise = json({});
-    const controller = new AbortController();
-    const reason = new Error('aborted');
-    const first = send(acme, controller.signal).catch(error => error);
-    const second = send(acme);
-    await reached;
-    controller.abort(reason);
-    expect(await first).toBe(reason);
-    await time.run();
-    await second;
-    // The last request may still be on its way to the service.
-    expect(time.elapsed()).toBe(rate.perMs + 250);
-  });
+  it.each(['not sent', 'sent'])(
+    'does not delay other requests after it is aborted: %s',
+    async when => {
+      const time = new VirtualTime();
+      const env = { HTTP_PROXY: proxy.url };
+      const acme = account({ account: 'slow', timing: time, limits: { search: [rate] } }, env);
+      const reached = new Promise<void>(resolve => {
+        if (when === 'sent') server.script.push(() => resolve());
+        else proxy.script.push(() => resolve());
+      });
+      server.otherwise = json({});
+      const controller = new AbortController();
+      const reason = new Error('aborted');
+      const first = send(acme, controller.signal).catch(error => error);
+      const second = send(acme);
+      await reached;
+      controller.abort(reason);
+      expect(await first).toBe(reason);
+      await time.run();
+      await second;
+      // The last request may still be on its way to the service.
+      expect(time.elapsed()).toBe(rate.perMs + 250);
+    },
+  );
 });
 
 describe('the rate limits', () => {
@@ -269,7 +272,7 @@ describe('the rate limits', () => {
     expect(mostIn(starts, MINUTE)).toBe(40);
   });
 
-  it('of a later account object include the calls of an earlier one in the last minute', async () => {
+  it('of an account object include the calls that an earlier account object made in the last minute', async () => {
     const time = new VirtualTime();
     const url = new URL('https://shared.test');
     const starts: number[] = [];
@@ -288,7 +291,7 @@ describe('the rate limits', () => {
     expect(mostIn(starts, MINUTE)).toBe(30);
   });
 
-  it('include the requests a minute of the contract', async () => {
+  it('include the requests per minute that the contract allows', async () => {
     const time = new VirtualTime();
     const acme = account({ searchesPerMinute: 3, timing: time }, {});
     const pace = acme.rateLimiter('search', new URL('https://shared.test'));

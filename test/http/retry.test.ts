@@ -116,7 +116,7 @@ describe('a call with retries', () => {
     expect(outcome).toBe(errors[9]);
   });
 
-  it('draws each wait between half of its bound and all of it, so that no wait is nearly zero', async () => {
+  it('draws each wait between half of its limit and the whole limit, so that no wait is nearly zero', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), {

@@ -20,7 +20,7 @@ describe('the clock of the service', () => {
     expect(Math.abs(clock.now() - (NOW - 3_600_000))).toBeLessThanOrEqual(1000);
   });
 
-  it('is known only since the last response, as it may have been moved', () => {
+  it('is known only from the last response on, because the clock may have been moved', () => {
     const { clock } = clockAt();
     clock.learn(dateOf(NOW), NOW);
     const { responses } = clock;

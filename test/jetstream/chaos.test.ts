@@ -28,7 +28,7 @@ describe.skipIf(!hasNatsServer)('posts sent through a cluster', () => {
     { name: 'its leader is cut off', faults: ['partition'] },
   ];
   it.concurrent.each(isNightly ? runs : runs.slice(0, 1))(
-    'are all written to the files once while $name',
+    'are all written to the files exactly once while $name',
     async ({ name, faults }) => {
       const counts = await chaos({
         faults,

@@ -13,7 +13,7 @@ const NOT_FOUND = { error: { code: 404, err_code: 10059, description: 'stream no
 // Concurrent tests must use the `expect` of their own context. The global `expect` belongs to the
 // test that has started last.
 describe.skipIf(!hasNatsServer).concurrent('a stream without a leader', () => {
-  it('is queried again until a leader answers, as other nodes answer with old state', async () => {
+  it('is queried again until a leader answers, because other nodes answer with old state', async () => {
     // This node has no JetStream. The test itself answers the API requests.
     await using node = await startNode({ jetstream: 'enabled: false' });
     // Creates the answer of a node that is not the leader. It reports an outdated end of the

@@ -465,7 +465,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     });
   });
 
-  it('fails if one server is to keep three replicas', async () => {
+  it('fails if a single server is asked to keep three replicas', async () => {
     await using node = await startNode();
     const run = pipeline(
       numberedSource({ total: 1 }),

@@ -34,7 +34,7 @@ async function readAll(node: NatsNode, options: object = {}) {
 }
 
 describe.skipIf(!hasNatsServer)('fromJetStream', () => {
-  it('writes each post once over kill -9 of the reader, at any moment', async () => {
+  it('writes each post exactly once, even if the reader is killed with kill -9 at any moment', async () => {
     await using node = await startNode();
     await publish(node, 20_000);
     const folder = await temporaryFolder();
@@ -218,7 +218,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect([...ids, ...rest.ids].toSorted()).toEqual(numberedIds(6000));
   });
 
-  it('reports messages that the stream dropped before a reader without a cursor', async () => {
+  it('reports messages that the stream dropped before a reader without a cursor started', async () => {
     await using node = await startNode();
     await publish(node, 100);
     await manageStreams(node, manager => manager.streams.purge('posts', { seq: 61 }));

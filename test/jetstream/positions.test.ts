@@ -112,7 +112,7 @@ const shownLost = (lost: readonly LostPositions[]) =>
   );
 
 describe('the positions of messages', () => {
-  it('admit each message once, even over resumed runs', () => {
+  it('admit each message only once, even after a run is resumed', () => {
     fc.assert(
       fc.property(sent, fc.array(fc.boolean(), { minLength: 60 }), (all, resumed) => {
         const { stream } = streamOf(all);
@@ -158,7 +158,7 @@ describe('the positions of messages', () => {
       ),
     );
 
-  it('report once each message that was acknowledged and is not in the stream', () => {
+  it('report exactly once each message that was acknowledged but is not in the stream', () => {
     afterReading(({ stream, stored, reported }) => {
       const expected = stored.flatMap(({ message, isLost }) => {
         const { publisher, subject, position } = message;
@@ -171,7 +171,7 @@ describe('the positions of messages', () => {
     });
   });
 
-  it('keep open each unreported position below the highest, as its message may still arrive', () => {
+  it('keep open each unreported position below the highest, because its message may still arrive', () => {
     afterReading(({ stream, stored, reported, open }) => {
       for (const { message, isLost } of stored) {
         const { publisher, subject, position } = message;
@@ -200,7 +200,7 @@ describe('the positions of messages', () => {
     );
   });
 
-  it('report no loss after skip(), which others report', () => {
+  it('report no loss of messages that are missing after skip()', () => {
     fc.assert(
       fc.property(sent, fc.nat(30), fc.nat(10), (all, from, count) => {
         const { stream } = streamOf(all.map(one => ({ ...one, isLost: false, copies: 1 })));
@@ -215,7 +215,7 @@ describe('the positions of messages', () => {
     );
   });
 
-  it('admit once a message that arrives after it was reported as lost', () => {
+  it('admit a message that arrives after it was reported as lost, but only once', () => {
     const positions = new LostAndRepeated({ isWhole: true });
     const at = { publisher: 'one', subject: 'posts.0', series: 1 };
     admits(positions, { ...at, position: 2, acknowledged: 2 });

@@ -35,7 +35,7 @@ function source(total: number, size = 50): Flow<Activity> {
 }
 
 describe.skipIf(!hasNatsServer)('posts sent through a stream', () => {
-  it('arrive with their exact bytes, each once', async () => {
+  it('arrive exactly once, with their exact bytes', async () => {
     await using node = await startNode();
     const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts' };
     const published = await pipeline(

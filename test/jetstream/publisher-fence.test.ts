@@ -99,7 +99,7 @@ const behaviors = fc.array(
 );
 
 describe('the entry of a publisher', () => {
-  it('is written by its process, whatever answers the servers lose', async () => {
+  it('is written by its process, whichever answers of the servers are lost', async () => {
     await fc.assert(
       fc.asyncProperty(behaviors, fc.integer({ min: 1, max: 8 }), async (all, writes) => {
         const bucket = new Bucket();
@@ -142,7 +142,7 @@ describe('the entry of a publisher', () => {
     entry.close();
   });
 
-  it('is taken over from another machine only once that is silent, even if servers answer with an older state', async () => {
+  it('is taken over from another machine only after that machine is silent, even if servers answer with an older state', async () => {
     const bucket = new Bucket();
     const silent = await takenOver(bucket);
     await silent.write({ seq: 1 });
@@ -171,7 +171,7 @@ describe('the entry of a publisher', () => {
     expect(epochs).toEqual([START, START + 1, START + 2]);
   });
 
-  it('gets a higher epoch than the run before even if the clock was set back', async () => {
+  it('gets a higher epoch than in the previous run, even if the clock was set back', async () => {
     const bucket = new Bucket();
     const before = await takenOver(bucket);
     before.close();
@@ -236,7 +236,7 @@ describe('the entry of a publisher', () => {
 
   // In a trial (faults jetstream partition, seed 6), the only publisher failed with the message
   // that another process had taken over.
-  it('still belongs to its process if servers refuse a write and answer with the state before it', async () => {
+  it('still belongs to its process if servers refuse a write and answer with the previous state', async () => {
     const bucket = new Bucket();
     const entry = await takenOver(bucket);
     await entry.write({ seq: 1 });

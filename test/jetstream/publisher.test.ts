@@ -38,7 +38,7 @@ describe.skipIf(!hasNatsServer)('a publisher that stops at any post, with any op
   });
   afterAll(() => node[Symbol.asyncDispose]());
 
-  it('publishes each post once in the end', async () => {
+  it('publishes each post exactly once in the end', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(run, { maxLength: 4 }),

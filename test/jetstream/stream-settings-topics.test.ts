@@ -70,7 +70,7 @@ async function read({ url }: NatsNode, options: Partial<FromJetStreamOptions>): 
 }
 
 describe.skipIf(!hasNatsServer).concurrent('the subjects of topics', () => {
-  it('contain the posts of their language once, even after an aborted run', async () => {
+  it('contain each post of their language exactly once, even after an aborted run', async () => {
     await using node = await startNode();
     const stop = new AbortController();
     const stopped = pipeline(
@@ -93,7 +93,7 @@ describe.skipIf(!hasNatsServer).concurrent('the subjects of topics', () => {
     expect(parts.flat().toSorted()).toEqual(idsOf('en'));
   });
 
-  it('contain each post once after a run that committed nothing', async () => {
+  it('contain each post exactly once after a run that committed nothing', async () => {
     await using node = await startNode();
     const stop = new AbortController();
     let sent = 0;

@@ -58,7 +58,7 @@ describe.skipIf(!hasNatsServer)('batches of posts in a message', () => {
     expect(seen).toHaveLength(10);
   });
 
-  it('are published once over kill -9, even if the next run makes different batches', async () => {
+  it('are published exactly once despite kill -9, even if the next run forms different batches', async () => {
     await using node = await startNode();
     const options = { ...to(node), create, total: 3000, commitIntervalMs: 600_000, waitMs: 20 };
     const first = new Child('publish-child.ts', { ...options, batch: { posts: 7 }, holdAt: 2000 });

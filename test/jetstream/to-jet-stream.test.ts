@@ -72,7 +72,7 @@ function withDamaged(fails: boolean): Flow<Activity> {
 
 // The tests run concurrently because they mostly wait for servers and processes.
 describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
-  it('publishes each post once over kill -9, even if the servers no longer drop repeated messages', async () => {
+  it('publishes each post exactly once despite kill -9, even if the servers no longer drop repeated messages', async () => {
     await using node = await startNode();
     // No cursor is committed, so the publisher must recover its position only from the stream.
     const options = { ...to(node), create, total: 3000, commitIntervalMs: 600_000, waitMs: 20 };
@@ -85,7 +85,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual(numberedIds(3000));
   });
 
-  it('commits what a budget paid for, so that the next run does not request it again', async () => {
+  it('commits the posts that a budget paid for, so that the next run does not request them again', async () => {
     await using node = await startNode();
     const begunAt: number[] = [];
     const flow = () =>
@@ -330,7 +330,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual(numberedIds(4000));
   });
 
-  it('publishes each post once even if acknowledgements arrive after the duplicate window', async () => {
+  it('publishes each post exactly once, even if acknowledgements arrive after the duplicate window', async () => {
     await using node = await startNode();
     let paused: Promise<unknown> | undefined;
     const source = numberedSource({

@@ -104,7 +104,7 @@ describe('jobs.download', () => {
     expect(error.missing).toEqual([served.files[4]!.segment, served.files[6]!.segment]);
   });
 
-  it('writes all files that are neither missing nor damaged before its error', async () => {
+  it('writes all files that are neither missing nor damaged before it rejects', async () => {
     await downloadOfTwoBroken();
     expect((await namesIn()).filter(name => name.endsWith('.gz')).length).toBe(10);
   });
@@ -165,7 +165,7 @@ describe('jobs.download', () => {
     await expectWhole();
   });
 
-  it('retries a failed file after all other files', async () => {
+  it('retries a failed file after it has fetched all other files', async () => {
     const late = served.files[2]!.segment;
     served.faults.set(late, before => (before < 6 ? status(404) : undefined));
     const order: string[] = [];

@@ -104,7 +104,7 @@ describe('a temporary fault', () => {
     expect(lines).toEqual(served.lines);
   });
 
-  it('ends for all expired URLs after the list is requested once', async () => {
+  it('ends for all expired URLs after the list is requested only once', async () => {
     const served = await start({ files: servedFiles(24) });
     served.faults.set(served.files[10]!.segment, () => {
       served.expired = Math.max(served.expired, 1);
@@ -130,7 +130,7 @@ describe('a temporary fault', () => {
 
 describe('a permanent fault', () => {
   it.each(Object.entries(FAULTS))(
-    '(%s) fails the run with the name of its file after all other files',
+    '(%s) fails the run with the name of its file after all other files are fetched',
     async (_, fault) => {
       const served = await start();
       const hit = plant(served, Number.POSITIVE_INFINITY, fault);
@@ -163,7 +163,7 @@ describe('a permanent fault', () => {
     expect((error as Error).message).toMatch(message);
   });
 
-  it('is retried once at the end, after all other files', async () => {
+  it('is retried only once, after all other files are fetched', async () => {
     const served = await start();
     const late = served.files[2]!;
     served.faults.set(late.segment, before => (before < 6 ? status(404) : undefined));

@@ -59,7 +59,7 @@ describe('the files of a job', () => {
     for (const { headers } of requests) expect(headers.authorization).toBeUndefined();
   });
 
-  it('are never downloaded more than `concurrency` at a time', async () => {
+  it('are downloaded at most `concurrency` at a time', async () => {
     const served = await start({ files: servedFiles(24) });
     let under = 0;
     let most = 0;

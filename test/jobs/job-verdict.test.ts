@@ -47,7 +47,7 @@ describe('the verdict on a job', () => {
     ]);
   });
 
-  it('has each suspect minute once, even if the list and the files both name it', () => {
+  it('contains each suspect minute only once, even if the list and the files both name it', () => {
     const delivered = sumDelivered([file(['202401010001']), file(), file(['202401010000'])], []);
     const verdict = jobVerdict({ ...BASIS, suspectMinutes: ['202401010001'] }, delivered);
     expect(verdict).toMatchObject({

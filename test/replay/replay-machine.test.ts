@@ -76,7 +76,7 @@ describe('the next step of a replay', () => {
       expect(machineWith(HOUR).next(now, now)).toMatchObject({ do: 'wait', why: 'too recent' });
     });
 
-    it('is a connection up to the newest minute that is old enough', () => {
+    it('is a connection for the minutes that are at least 30 minutes old', () => {
       const machine = machineWith(16 * MINUTE);
       machine.ended({ from: NOW - 59 * MINUTE, to: NOW - 58 * MINUTE }, end(), got(7), NOW, 0);
       expect(machine.next(now, now)).toEqual({
@@ -120,11 +120,11 @@ const pastOf = (minutes: number): Window => ({
 });
 
 describe('a replay whose connections all complete', () => {
-  it('takes seven connections and one wait for a day', () => {
+  it('takes seven connections and one wait to replay a day', () => {
     expect(completed(24 * 60)).toEqual({ connections: 7, ms: 5 * MINUTE + SECOND });
   });
 
-  it('takes one more connection for a window twice as long', () => {
+  it('takes one more connection to replay a window that is twice as long', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 5 * 24 * 60 - 180 }), minutes => {
         const { connections, ms } = completed(minutes);
@@ -199,7 +199,7 @@ describe('a connection', () => {
     expect(at(machine)).toEqual({ do: 'wait', ms: 5 * SECOND, why: 'after a failure' });
   });
 
-  it('waits for Retry-After after a 429, or five minutes without it', () => {
+  it('waits after a 429 for Retry-After, or for five minutes if there is no Retry-After', () => {
     const machine = machineOf();
     for (const ms of [77_000, 6 * MINUTE]) {
       machine.limited(NOW, ms);
@@ -319,7 +319,7 @@ describe('a replay stream', () => {
     }
   });
 
-  it('is repeated immediately after the first cut, and after a doubling wait for each later cut', () => {
+  it('is repeated immediately if it is cut, and after longer waits if it is cut again', () => {
     const machine = machineOf();
     machine.cut(NOW, 1);
     expect(at(machine)).toMatchObject({ do: 'connect' });

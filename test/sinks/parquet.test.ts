@@ -347,7 +347,7 @@ describe('parquet', () => {
     ]);
   });
 
-  it('has row groups of the requested rows, and smaller ones if memory is short', async () => {
+  it('has row groups of the requested number of rows, or smaller ones if memory is short', async () => {
     const posts = Array.from({ length: 250 }, (_, n) =>
       post({ id: String(n), text: 'snow'.repeat(50) }),
     );
@@ -468,7 +468,7 @@ describe('parquet with a checkpoint', () => {
     .map(({ n }) => n)
     .toSorted((a, b) => a - b);
 
-  it('contains every item once in complete files after a crash at any call', async () => {
+  it('contains every item exactly once in complete files, even after a crash at any call', async () => {
     const whole = new SimulatedDisk();
     const { posts } = await run(whole);
     expect(posts).toBe(all.length);
@@ -509,7 +509,7 @@ describe('parquet with a checkpoint', () => {
     expect(failed).toBeGreaterThan(5);
   });
 
-  it('commits after the files have a row group each, so that a killed run does not start over', async () => {
+  it('commits when each file has a row group, so that a killed run does not start over', async () => {
     const days = (counts: readonly number[]) =>
       counts.flatMap((count, day) =>
         Array.from({ length: count / 5 }, (_, page) =>
@@ -539,7 +539,7 @@ describe('parquet with a checkpoint', () => {
     expect(await itemsOf(disk)).toEqual(batches.flat().map(({ n }) => n));
   });
 
-  it('does not commit small files of many partitions before they have rows', async () => {
+  it('writes one file for each of many small partitions', async () => {
     const disk = new SimulatedDisk();
     const pages = Array.from({ length: 60 }, (_, page) =>
       Array.from({ length: 5 }, (_, i) => ({ to: `tag=${(page * 5 + i) % 20}`, n: page * 5 + i })),

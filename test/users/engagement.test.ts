@@ -98,7 +98,7 @@ describe('engagement', () => {
     expect(batches[0]?.origin).toBe('a');
   });
 
-  it('requests a repeated id once, and adds its totals to both activities', async () => {
+  it('requests a repeated id only once, and adds its totals to both activities', async () => {
     answerAll();
     const [batch] = await batchesFrom(flow([{ items: [activity(1), activity(2), activity(1)] }]));
     expect(batch?.items.map(({ totals }) => totals?.favorites)).toEqual(['1', '2', '1']);
@@ -162,7 +162,7 @@ describe('engagement', () => {
     expect(ended).toBe(true);
   });
 
-  it('rejects with the error of a request after the activities before it', async () => {
+  it('delivers the activities before a failed request, and rejects with its error', async () => {
     answerAll();
     const [first, second] = [activity(1), activity(2)];
     server.script.push(
@@ -188,7 +188,7 @@ describe('engagement', () => {
     expect(seen).toEqual(['1']);
   });
 
-  it('rejects with the error of its input after the activities before it', async () => {
+  it('delivers the activities before an error of its input, and rejects with it', async () => {
     answerAll();
     const failure = new Error('cut');
     const source = new Flow<Activity>(async function* () {

@@ -49,7 +49,7 @@ function checkAlone(variables: NodeJS.ProcessEnv, ...args: readonly string[]): P
 }
 
 describe('millrace-service check', () => {
-  it.concurrent('exits with 0 if the service is as documented, after it says what it sends', async () => {
+  it.concurrent('says what it will send, and exits with 0 if the service is as documented', async () => {
     const { code, stdout, stderr } = await check(env);
     expect(stderr).toBe(
       `43 requests to ${env.MILLRACE_URL}, which change nothing: 8 of search and counts that are answered, and may count against a cap, with 20 posts at most.\n`,
@@ -101,7 +101,7 @@ describe('millrace-service check', () => {
     });
   });
 
-  it.concurrent('sends nothing to another machine without a yes', async () => {
+  it.concurrent('sends nothing to another machine unless the user answers yes', async () => {
     const other = { ...env, MILLRACE_URL: 'https://service.invalid' };
     const unasked = await check(other);
     expect(unasked).toMatchObject({ code: 2, stdout: '' });

@@ -58,7 +58,7 @@ const FINDS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-it('every input that once failed names a parser that is fuzzed', () => {
+it('every stored input of an earlier failure names a parser that is fuzzed', () => {
   expect([...PARSERS.keys()]).toEqual(expect.arrayContaining(Object.keys(FINDS)));
 });
 
@@ -76,7 +76,7 @@ describe.each([...PARSERS])('the parser %s', (name, { open }) => {
   });
 
   it.each(FINDS[name] ?? [])(
-    'gives a valid result or a typed error for an input that once failed: %s',
+    'gives a valid result or a typed error for the input of an earlier failure: %s',
     async find => {
       await tryInput(await opened(), Buffer.from(find, 'base64'));
     },
@@ -90,7 +90,7 @@ describe('a fuzzer', () => {
     attempt,
   });
 
-  it('prints the smallest input that it finds to fail', async () => {
+  it('prints the smallest failing input that it finds', async () => {
     const fails = parser(input => {
       if (input.includes('!')) throw new RangeError('found');
       return true;

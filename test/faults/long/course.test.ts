@@ -80,7 +80,7 @@ describe('the course of a run', () => {
     else expect(flat).not.toThrow();
   });
 
-  it('notices growth late in a run that has to settle', () => {
+  it('notices late growth in a run that needs time to settle', () => {
     const { take, memory } = memoryOf(100);
     const course = new Course(FIXED, memory);
     for (let step = 0; step < 40; step++) {

@@ -35,7 +35,7 @@ describe('the exact posts of a service', () => {
     expect(times).toEqual(times.toSorted((a, b) => a - b));
   });
 
-  it('are served and counted once if a folder has them too', async () => {
+  it('are served and counted only once if a folder also contains them', async () => {
     const folder = await temporaryFolder();
     const stored = samplePosts(NOW - HOUR, { postsPerMinute: 20 });
     await writeFile(path.join(folder, 'a.jsonl'), stored.map(({ raw }) => `${raw}\n`).join(''));
@@ -73,7 +73,7 @@ describe('the exact posts of a service', () => {
       expect(archive().author('aNN')?.handle).toBe('Ann');
     });
 
-    it('are found once their time has come', () => {
+    it('are found when their time has come', () => {
       expect(archive().post('8')).toBeUndefined();
       expect(archive().author('bob')).toBeUndefined();
     });
@@ -112,7 +112,7 @@ describe('the exact posts of a service', () => {
     expect(await found(2)).toMatchObject({ posts: [{}, {}], more: false });
   });
 
-  it('are in a window that starts with their second, but not in one that ends there', async () => {
+  it('are found if the window starts at their time, but not if it ends at their time', async () => {
     const at = Math.floor((NOW - HOUR) / MINUTE) * MINUTE;
     const { acme } = await serve({ posts: [{ text: 'tea', postedAt: at }] });
     const within = (from: number, to: number) =>
@@ -129,7 +129,7 @@ describe('the exact posts of a service', () => {
     expect(await within(at - MINUTE, at)).toEqual([]);
   });
 
-  it('do not change the counts of rules that they do not match if a folder has them too', async () => {
+  it('do not change the counts of rules that they do not match if a folder also contains them', async () => {
     const folder = await temporaryFolder();
     const [again] = samplePosts(NOW - HOUR, { postsPerMinute: 20 }) as [Activity];
     await writeFile(path.join(folder, 'a.jsonl'), `${again.raw}\n`);

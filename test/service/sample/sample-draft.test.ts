@@ -37,7 +37,7 @@ describe('the sample posts', () => {
       expect(kinds.get(kind) ?? 0, kind).toBeGreaterThan(0);
   });
 
-  test('contain only other posts that exist', () => {
+  test('retweet and quote only posts that exist', () => {
     const at = Date.UTC(2024, 5, 1, 12);
     const options = { postsPerMinute: 30 };
     for (const post of samplePosts(at, options)) {

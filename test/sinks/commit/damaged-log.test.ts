@@ -82,7 +82,7 @@ const COLUMNS = [
 ] as const;
 
 describe('the option `damaged` of a sink', () => {
-  it('keeps a result once, even if the next run has another token for its page', async () => {
+  it('keeps one copy of a result, even if the next run has another token for its page', async () => {
     const source = (next: string, fails: boolean) =>
       new Flow<string>(async function* ({ resume, damaged }) {
         const stage = damaged?.stage();
@@ -249,7 +249,7 @@ describe('the option `damaged` of a sink', () => {
       });
     };
 
-    it('counts each record once as dropped', async () => {
+    it('counts each record exactly once as dropped', async () => {
       expect((await summarized()).dropped.get('damaged')).toBe(4);
     });
 
@@ -463,7 +463,7 @@ describe('a sink with `damaged`', () => {
   });
 
   it.each(['without the option', 'with another path'])(
-    'finishes the file of an earlier run that continues %s',
+    'finishes the file of an earlier run when it continues %s',
     async how => {
       const disk = new SimulatedDisk();
       const lines = bytesOf([[1, -1], [1], [1, ...(how === 'with another path' ? [-2] : [])]], 1);
@@ -504,7 +504,7 @@ describe('a sink with `damaged`', () => {
     expect(keptOn(disk)).toEqual(['null', '\xff']);
   });
 
-  it('keeps a record once if the next run crashes before it is reported again', async () => {
+  it('keeps one copy of a record if the next run crashes before it reports the record again', async () => {
     const disk = new SimulatedDisk();
     const record = { raw: Buffer.from('null'), byteOffset: 7, origin: 'one' };
     /**
@@ -536,7 +536,7 @@ describe('a sink with `damaged`', () => {
     expect(keptOn(disk)).toEqual(['null']);
   });
 
-  it('keeps records once if they are reported again after crashes', async () => {
+  it('keeps one copy of each record, even if it is reported again after crashes', async () => {
     const disk = new SimulatedDisk();
     const lines = bytesOf([[1], [1], [1], [-1], [1], [1], [1], [1]], 1);
     // After reading ahead, each run stops at a later post than the run before it.
@@ -632,7 +632,7 @@ describe('a sink with `damaged`', () => {
     await expect(run).rejects.toBeInstanceOf(OptionError);
   });
 
-  it('keeps an item once if two branches of tee cannot write it', async () => {
+  it('keeps one copy of an item that two branches of tee cannot write', async () => {
     const lines = [post(7), post(1), post(7), post(14)];
     const refusing = (name: string) => csv({ path: to(name), columns: COLUMNS });
     const run = (source: Flow<Activity>, checkpoint?: string) =>
@@ -662,7 +662,7 @@ describe('a sink with `damaged`', () => {
     }
   });
 
-  it('keeps a record once if activities() in two branches of tee report it', async () => {
+  it('keeps one copy of a record that activities() reports in two branches of tee', async () => {
     const file = await stored('a.jsonl', '{}', post(1), '{}', '{"id_str":1}');
     // The bytes from a user's own source have no position, so two copies cannot be distinguished.
     const own = new Flow<Buffer>(async function* () {
@@ -685,7 +685,7 @@ describe('a sink with `damaged`', () => {
     }
   });
 
-  it('keeps nothing of a branch of tee to another sink', async () => {
+  it('keeps no records of a tee branch that ends in collect()', async () => {
     const file = await stored('a.jsonl', '{}', post(1));
     const records = jsonLines()(localFiles(file));
     const run = (other: Sink<JsonRecord, unknown>) =>

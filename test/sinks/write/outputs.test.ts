@@ -226,7 +226,7 @@ it('outputs accept a write that ends between the lstat of a sync and its result'
   await close();
 });
 
-it('outputs count the lines of a block once if a thread allocated its bytes', async () => {
+it('outputs count the lines of a block only once if a thread allocated its bytes', async () => {
   const folder = await temporaryFolder();
   const outputs = outputsIn(folder, nodeFileSystem, lines);
   const file = outputs.open(path.join(folder, 'out.jsonl')).fileFor(99);
@@ -254,7 +254,7 @@ it('outputs flush the largest files until half of the memory is free', async () 
   await outputs.close();
 });
 
-it('outputs that grow are due for a commit after the same number of items as at the last commit', async () => {
+it('outputs are due for a commit when the growing files have 20 items each on average', async () => {
   const folder = await temporaryFolder();
   const limits = { maxHeldBytes: 1e9, committedBytes: 1e9, committedItems: 20 };
   const outputs = outputsIn(folder, nodeFileSystem, { ...heldFormat, wholeFiles: limits });
