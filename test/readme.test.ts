@@ -42,7 +42,7 @@ describe('the architecture page', () => {
 });
 
 describe('the page of stages', () => {
-  it('lists every source, operator and sink once, and search twice', () => {
+  it('lists every source, operator and sink exactly once, but search twice', () => {
     const calls = [
       'account',
       'preview',

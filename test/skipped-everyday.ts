@@ -143,7 +143,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
   ],
   'test/replay/incremental.test.ts': [
     'continues where the last complete run ended, even after a crash',
-    'reports minutes that are older than five days once, and continues after them',
+    'reports minutes that are older than five days only once, and continues after them',
   ],
   'test/replay/receive-replay.test.ts': [
     'causes a gap for each of many failed ranges',
@@ -162,11 +162,11 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'reports minutes that 30day no longer has, and continues after them',
   ],
   'test/search/incremental.test.ts': [
-    'delivers each post once over crashed, simultaneous and late runs',
-    'deliver each whole bucket once over any runs',
+    'delivers each post exactly once over crashed, simultaneous and late runs',
+    'deliver each whole bucket exactly once over any runs',
   ],
   'test/search/search-rules.test.ts': [
-    'delivers a post once, even with many posts between its two queries',
+    'delivers a post only once, even if two queries find it with many posts in between',
     'covers one window with all queries, even if a query starts late',
     'continues after the last `incremental` run, even after a crash in any query',
     'rejects with the missing part if a later query fails, and resumes from that error',
@@ -178,7 +178,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'agrees with the counts',
   ],
   'test/service/archive/archive.test.ts': [
-    'draws each post of a week once, even if many words are counted',
+    'generates each post of a week only once, even if several words are counted',
   ],
   'test/service/archive/folder/folder-archive-zstd.test.ts': [
     'reads lines of a file that is too large to inflate for each request',
@@ -261,7 +261,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'does not end files that got their first items during a commit',
   ],
   'test/sinks/commit/tee-run.test.ts': [
-    'writes in each branch with threads what that sink writes alone, after a failure in the middle',
+    'writes with threads in each branch what that sink writes alone, even after a failure in the middle',
     'tee commits the rows of the files to committed, even after failing runs',
   ],
   'test/sinks/csv.test.ts': ['is read by pandas, with empty strings for null'],
@@ -283,7 +283,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
   'test/sources/planned-sources.test.ts': [
     'that become posts together',
     'that become posts each by itself',
-    'are delivered by merge once and in order, even after a failure',
+    'are delivered by merge exactly once and in order, even after a failure',
     'are read by merge to the end of one source while another source waits',
     'start threads if they are large together',
   ],

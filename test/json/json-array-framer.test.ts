@@ -41,7 +41,7 @@ describe('JsonArrayFramer', () => {
     });
   });
 
-  it('reports an element that is not JSON before a later mistake', async () => {
+  it('reports an element that is not JSON before it reports a later mistake', async () => {
     const results = framer();
     const read = async () => {
       await results.push(Buffer.from('{"results":[nul,}'), []);

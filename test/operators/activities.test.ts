@@ -80,7 +80,7 @@ describe('activities', () => {
     },
   );
 
-  it('refuses a record that is not JSON with the name of its file, after all records before it', async () => {
+  it('delivers all records before one that is not JSON, and refuses that one with the name of its file', async () => {
     const source = new Flow(async function* () {
       yield {
         items: [post, '{nonsense}'].map(recordOf),

@@ -122,7 +122,7 @@ describe('jsonArray', () => {
     }
   });
 
-  it('delivers the elements before a mistake in the document', async () => {
+  it('delivers the elements that precede a mistake in the document', async () => {
     const damaged = Buffer.from('[{"a":1},2,{"b":tru},3]');
     for (let place = 0; place <= damaged.length; place++) {
       const { items } = await until(jsonArray()(blocks(cutAt(damaged, [place]))));

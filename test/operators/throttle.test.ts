@@ -14,7 +14,7 @@ const each = (count: number, items: number): Step[] =>
   Array.from({ length: count }, () => ({ items, cursor: true, wait: 'none' }));
 
 describe('throttle', () => {
-  it('waits a month between two items without a timer beyond the limit of Node', async () => {
+  it('waits a month between two items without exceeding the longest timer of Node', async () => {
     const warnings: unknown[] = [];
     const warned = (warning: unknown) => warnings.push(warning);
     process.on('warning', warned);

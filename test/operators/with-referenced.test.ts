@@ -28,7 +28,7 @@ describe('withReferenced', () => {
     ]);
   });
 
-  it('passes once a post that a retweet and its original both quote', async () => {
+  it('passes a post only once if a retweet and its original both quote it', async () => {
     const retweet = post({ id_str: '1', retweeted_status: shared, quoted_status: quoted });
     expect(await idsOf([retweet])).toEqual(['1', '2', '3']);
   });

@@ -65,10 +65,13 @@ describe.skipIf(!hasNatsServer)('a covering set of option rows for JetStream', (
     },
   );
 
-  it.each(tried)('delivers each post once through a stream: row $number', async ({ row }) => {
-    if ((await errorOf(row)) !== undefined)
-      throw await smallestFailure(row, JETSTREAM_OPTIONS, JETSTREAM_RULES, errorOf);
-  });
+  it.each(tried)(
+    'delivers each post exactly once through a stream: row $number',
+    async ({ row }) => {
+      if ((await errorOf(row)) !== undefined)
+        throw await smallestFailure(row, JETSTREAM_OPTIONS, JETSTREAM_RULES, errorOf);
+    },
+  );
 
   it('stops most of the runs of rows that have a stop', () => {
     const isStopped = (how: string | undefined) => how === 'abort' || how === 'source fails';

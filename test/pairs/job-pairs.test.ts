@@ -38,13 +38,16 @@ describe('a covering set of option rows for calls of jobs', () => {
     expect(unexplained).toEqual([]);
   });
 
-  it.each(tried)('orders a job once and stores each file: row $number', async ({ row, number }) => {
-    const errorOf = (one: Row) =>
-      tryJobRow(one, number).then(
-        () => undefined,
-        (error: unknown) => error ?? new Error('undefined'),
-      );
-    if ((await errorOf(row)) !== undefined)
-      throw await smallestFailure(row, JOB_DOMAIN, JOB_RULES, errorOf);
-  });
+  it.each(tried)(
+    'orders only one job and stores each file: row $number',
+    async ({ row, number }) => {
+      const errorOf = (one: Row) =>
+        tryJobRow(one, number).then(
+          () => undefined,
+          (error: unknown) => error ?? new Error('undefined'),
+        );
+      if ((await errorOf(row)) !== undefined)
+        throw await smallestFailure(row, JOB_DOMAIN, JOB_RULES, errorOf);
+    },
+  );
 });

@@ -74,7 +74,7 @@ describe('a covering set of option rows for service sources', () => {
     expect(rows.filter(usesThreads).length).toBeGreaterThan(2);
   });
 
-  it.each(tried)('delivers each item once: row $number', async ({ row }) => {
+  it.each(tried)('delivers each item exactly once: row $number', async ({ row }) => {
     asked = askedOfThreads();
     if ((await errorOf(row)) !== undefined)
       throw await smallestFailure(row, SERVICE_DOMAIN, SERVICE_RULES, errorOf);

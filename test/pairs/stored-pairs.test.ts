@@ -83,7 +83,7 @@ describe('a covering set of option rows', () => {
     },
   );
 
-  it.each(tried)('delivers each post once: row $number', async ({ row, number }) => {
+  it.each(tried)('delivers each post exactly once: row $number', async ({ row, number }) => {
     asked = askedOfThreads();
     if ((await errorOf(row, number)) === undefined) return;
     throw await smallestFailure(row, DOMAIN, RULES, smaller => errorOf(smaller, number));

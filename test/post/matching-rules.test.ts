@@ -33,7 +33,7 @@ describe('the matching rules of a post', () => {
     );
   });
 
-  it('list each tag once, in order', () => {
+  it('list each tag only once, in order', () => {
     fc.assert(
       fc.property(rules, given => {
         const printed = Buffer.from(printMatchingRules(given));
@@ -44,7 +44,7 @@ describe('the matching rules of a post', () => {
     );
   });
 
-  it('are found at the end of a document with others before and after it', () => {
+  it('are found at the end of a document in a block of several documents', () => {
     fc.assert(
       fc.property(rules, fc.constantFrom('', ',"id":1', ',"a":[1]'), (given, rest) => {
         const document = `{"text":"x","matching_rules":${printMatchingRules(given)}${rest}}`;

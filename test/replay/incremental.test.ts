@@ -70,7 +70,7 @@ describe('an incremental replay', () => {
     expect(requests).toBe(0);
   });
 
-  it('reports minutes that are older than five days once, and continues after them', async () => {
+  it('reports minutes that are older than five days only once, and continues after them', async () => {
     await run();
     const end = formatTimestamp(floorTo(MINUTE, service.clock.now() - 31 * MINUTE));
     service.clock.advance(5 * DAY + HOUR);

@@ -352,7 +352,7 @@ describe('the last message of a connection', () => {
     );
   });
 
-  it('causes a gap for a minute that always fails, after all other minutes', async () => {
+  it('causes a gap for a minute that always fails, after all other minutes are delivered', async () => {
     const window = past(4);
     const sent = wirePosts(window);
     const bad = window.from + MINUTE;

@@ -41,7 +41,7 @@ describe('a refused replay connection', () => {
     expect(timing.slept.length).toBeGreaterThan(0);
   });
 
-  it('is retried after a 429 once Retry-After, or five minutes, have passed', async () => {
+  it('is retried after a 429 when Retry-After has passed, or after five minutes without Retry-After', async () => {
     await followedBy(status(429, '', { 'retry-after': '77' }), window, sent);
     expect(timing.slept.map(ms => Math.round(ms / 1000))).toEqual([77]);
     timing.slept.length = 0;
@@ -87,7 +87,7 @@ describe('a refused replay connection', () => {
     expect(server.received.length).toBe(2);
   });
 
-  it('is an error after a mid-run 401, with a cursor for exactly the rest', async () => {
+  it('is an error if a 401 comes in the middle of a run, and its cursor continues with exactly the remaining posts', async () => {
     const long = past(100);
     const all = wirePosts(long);
     const before: string[] = [];
@@ -169,7 +169,7 @@ describe('a refused replay connection', () => {
     expect(waitedMs).toBeLessThan(2 * HOUR);
   });
 
-  it('requests what the clock of the service allows after a 406 for a date', async () => {
+  it('requests the minutes that the clock of the service allows after a 406 for a date', async () => {
     // The service's clock is 7 minutes behind the client's.
     const from = floorTo(MINUTE, Date.now() - 40 * MINUTE);
     const young = { from, to: from + 8 * MINUTE };

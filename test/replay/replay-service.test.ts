@@ -156,7 +156,7 @@ describe('a replay of the local service', () => {
     expect(got.length).toBeGreaterThan(100);
   });
 
-  it('delivers everything once through any faults and restarts', async () => {
+  it('delivers everything exactly once despite any faults and restarts', async () => {
     const whole = await rawOf();
     const anyFault: fc.Arbitrary<Fault> = fc.oneof(
       fc.record({

@@ -38,7 +38,7 @@ describe('a replay', () => {
       return { window, sent, got: await collected(posts(window)) };
     };
 
-    it('delivers every activity once, byte for byte', async () => {
+    it('delivers every activity exactly once, byte for byte', async () => {
       const { sent, got } = await wholeWindow();
       expect(got.map(({ raw }) => raw.toString())).toEqual(sent.map(({ json }) => json));
     });
@@ -90,7 +90,7 @@ describe('a replay', () => {
     expect(idsOf(await collected(posts(window)))).toEqual(idsOf(sent));
   });
 
-  it('takes seven connections for a day, and reports the expected duration at the wait', async () => {
+  it('takes seven connections for a day, and reports the expected duration when it waits', async () => {
     const window = past(24 * 60);
     const sent = wirePosts(window, 1, 'x');
     server.otherwise = wholeReplay(sent);
@@ -124,7 +124,7 @@ describe('a replay', () => {
     expect(left[0]).toBeLessThanOrEqual(leftMs);
   });
 
-  it('keeps ranges short after a range put much on disk', async () => {
+  it('keeps ranges short after a range has written much to disk', async () => {
     const window = past(100);
     const sent = wirePosts(window);
     server.otherwise = wholeReplay(sent);

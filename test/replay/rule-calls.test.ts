@@ -54,20 +54,23 @@ describe('rules of a replay stream', () => {
     }
   });
 
-  it.each(OTHER_BODIES)('are added once for any 201 body: %j', async body => {
+  it.each(OTHER_BODIES)('are added only once, whatever the body of the 201 is: %j', async body => {
     server.script.push(status(201, body));
     expect(await addReplayRules(acme, [{ value: 'snow' }])).toMatchObject([{ created: true }]);
     expect(server.received.length).toBe(1);
   });
 
-  it.each(OTHER_BODIES)('are deleted once for any 200 body: %j', async body => {
-    server.script.push(status(200, body));
-    expect(await deleteReplayRules(acme, [{ value: 'snow' }, { value: 'rain' }])).toEqual([
-      { value: 'snow', deleted: true },
-      { value: 'rain', deleted: true },
-    ]);
-    expect(server.received.length).toBe(1);
-  });
+  it.each(OTHER_BODIES)(
+    'are deleted only once, whatever the body of the 200 is: %j',
+    async body => {
+      server.script.push(status(200, body));
+      expect(await deleteReplayRules(acme, [{ value: 'snow' }, { value: 'rain' }])).toEqual([
+        { value: 'snow', deleted: true },
+        { value: 'rain', deleted: true },
+      ]);
+      expect(server.received.length).toBe(1);
+    },
+  );
 
   it('are refused with the message of the service if a 422 does not list them', async () => {
     server.script.push(status(422, '{"error":{"message":"Too many rules"}}'));
@@ -184,7 +187,7 @@ describe('rules of a replay stream', () => {
     expect(stream.rules.size).toBe(0);
   });
 
-  it('cause an explained error on a 406 during a replay', async () => {
+  it('cause an error with an explanation if a 406 comes during a replay', async () => {
     stream.connections = 1;
     for (const call of [
       addReplayRules(acme, [{ value: 'snow' }]),

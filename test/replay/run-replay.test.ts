@@ -92,7 +92,7 @@ describe('a consumer of a replay', () => {
     await expect(flow[Symbol.asyncIterator]().next()).rejects.toThrow('enough');
   });
 
-  it('gets each activity once if it resumes from any cursor', async () => {
+  it('gets each activity exactly once, whichever cursor it resumes from', async () => {
     const window = past(60);
     const sent = wirePosts(window, 2);
     await fc.assert(

@@ -18,7 +18,7 @@ describe('replayRules', () => {
     expect(rules.map(rule => (rule as { id?: string }).id)).toEqual(ids);
   });
 
-  it('gives each rule once if the response is cut', async () => {
+  it('delivers each rule only once, even if the response is cut', async () => {
     for (let n = 0; n < 5_000; n++) stream.hold(`rule ${n}`);
     server.script.push(response => {
       response.write(

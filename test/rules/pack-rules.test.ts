@@ -40,7 +40,7 @@ describe('packed rules', () => {
     expect(packRules([])).toEqual([]);
   });
 
-  it('include each text once, with all rules of that text', () => {
+  it('include each rule text only once, with all rules that have this text', () => {
     const given = [
       { value: 'rain', tag: 'a' },
       { value: 'rain ', tag: 'b' },

@@ -136,7 +136,7 @@ describe('the budget of a search', () => {
     expect([run.requests, run.received, run.error?.reason]).toEqual([3, 30, 'budget']);
   });
 
-  it('counts each try of a request, even if no page was received', async () => {
+  it('counts each attempt of a request, even if no page was received', async () => {
     service.faults.plant({ kind: 'status', status: 503, times: 2 });
     const run = await ended(search(acme, { ...QUERY, budget: { requests: 3 } }));
     expect([run.requests, run.posts.length, run.error?.reason]).toEqual([3, 10, 'budget']);

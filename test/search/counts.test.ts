@@ -88,7 +88,7 @@ describe('counts', () => {
     expect(seen).toBe(720);
   });
 
-  it('continue after faults, and return every bucket once', async () => {
+  it('continue after faults, and return every bucket exactly once', async () => {
     const page = { results: [{ timePeriod: '202401010000', count: 1 }], totalCount: 1, ...ECHO };
     server.script.push(
       status(503),

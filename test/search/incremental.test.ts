@@ -73,7 +73,7 @@ describe('an incremental search', () => {
     });
   });
 
-  it('delivers each post once over crashed, simultaneous and late runs', async () => {
+  it('delivers each post exactly once over crashed, simultaneous and late runs', async () => {
     const span = fc.oneof(
       fc.integer({ min: 0, max: 90 * SECOND }),
       fc.integer({ min: 0, max: 2 * DAY }),
@@ -229,7 +229,7 @@ describe('an incremental search', () => {
     expect(table).toMatchObject({ posts: expected.length, added: all?.added });
   });
 
-  it('commits every row once to a custom target, with and without transactions', async () => {
+  it('commits every row exactly once to a custom target, with and without transactions', async () => {
     for (const isAtomic of [true, false]) {
       service.clock.set(START);
       const rows: string[] = [];
@@ -277,7 +277,7 @@ describe('an incremental search', () => {
 });
 
 describe('incremental counts', () => {
-  it('deliver each whole bucket once over any runs', async () => {
+  it('deliver each whole bucket exactly once over any runs', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom('day', 'hour', 'minute'),

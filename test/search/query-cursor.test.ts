@@ -57,7 +57,7 @@ describe('the cursor of a search', () => {
     }
   });
 
-  it('is refused for another request, with the difference', async () => {
+  it('is refused for another request, with an error that names the difference', async () => {
     server.otherwise = searchPages(januaryPosts(25));
     const [first] = await batchesOf(search(testAccount(server), SNOW));
     const resume = first?.cursor;
@@ -78,7 +78,7 @@ describe('the cursor of a search', () => {
     expect(server.received.length).toBe(before);
   });
 
-  it('is refused for another `maxResults`, with how to continue', async () => {
+  it('is refused for another `maxResults`, with advice on how to continue', async () => {
     const posts = januaryPosts(90);
     server.otherwise = searchPages(posts);
     const acme = testAccount(server);

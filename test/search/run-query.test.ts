@@ -197,7 +197,7 @@ describe('a sliced search', () => {
     expect(first.cursors.at(-1)).toMatchObject({ done: true, slice: 3 });
   });
 
-  it('delivers everything before a failed slice, with a cursor to continue', async () => {
+  it('delivers everything before a failed slice, and rejects with a cursor to continue from', async () => {
     const failing = sliceDates(JANUARY, 5)[2]!;
     server.otherwise = (response, request) =>
       request.params.toDate === failing.toDate

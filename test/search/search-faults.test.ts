@@ -19,7 +19,7 @@ setUpFaultyServer();
 
 const five = <T>(value: T): T[] => Array(5).fill(value);
 
-describe('a search continues with every post once', () => {
+describe('a search continues and delivers every post exactly once', () => {
   const faults: [string, Reply[]][] = [
     ['503 five times', five(status(503, 'busy'))],
     ['500 and 502', [status(500), status(502, '<html>')]],
@@ -91,27 +91,30 @@ describe('a search that cannot continue', () => {
     ['cut bodies on every try', cut(PAGE, 'length'), ConnectionError],
     ['a post that is not JSON', raw('{"results":[{"id":1,"id_str":"1","text":"a",}]}'), DataError],
     ['an answer without results', raw('{"error":{"message":"odd"}}'), DataError],
-  ])('rejects with a cursor to continue after a later page: %s', async (_what, reply, cause) => {
-    afterPages(2);
-    server.otherwise = reply;
-    const { found, cursor, error } = await run();
-    expect(found).toEqual(POSTS.slice(0, 20).map(post => post.bytes));
-    expect(error).toBeInstanceOf(IncompleteError);
-    const incomplete = error as IncompleteError;
-    expect(incomplete.cause).toBeInstanceOf(cause);
-    expect(incomplete.retryable).toBe((incomplete.cause as HttpError).retryable);
-    expect(incomplete.cursor).toEqual(cursor);
-    expect(incomplete.missing).toEqual([
-      expect.stringMatching(/^posts from 202401010000 to 202401\d{6}$/),
-    ]);
-    expect(incomplete.message).toContain((incomplete.cause as Error).message);
-    // After this, the service has no faults.
-    server.otherwise = searchPages(POSTS);
-    const rest = await run({ resume: incomplete.cursor as Cursor });
-    expect(rest.found).toEqual(POSTS.slice(20).map(post => post.bytes));
-  });
+  ])(
+    'rejects with a cursor to continue from if a later page fails: %s',
+    async (_what, reply, cause) => {
+      afterPages(2);
+      server.otherwise = reply;
+      const { found, cursor, error } = await run();
+      expect(found).toEqual(POSTS.slice(0, 20).map(post => post.bytes));
+      expect(error).toBeInstanceOf(IncompleteError);
+      const incomplete = error as IncompleteError;
+      expect(incomplete.cause).toBeInstanceOf(cause);
+      expect(incomplete.retryable).toBe((incomplete.cause as HttpError).retryable);
+      expect(incomplete.cursor).toEqual(cursor);
+      expect(incomplete.missing).toEqual([
+        expect.stringMatching(/^posts from 202401010000 to 202401\d{6}$/),
+      ]);
+      expect(incomplete.message).toContain((incomplete.cause as Error).message);
+      // After this, the service has no faults.
+      server.otherwise = searchPages(POSTS);
+      const rest = await run({ resume: incomplete.cursor as Cursor });
+      expect(rest.found).toEqual(POSTS.slice(20).map(post => post.bytes));
+    },
+  );
 
-  it('reports only minutes up to the last delivered post as missing after a resume', async () => {
+  it('reports only the minutes up to the last delivered post as missing if it fails after a resume', async () => {
     const upTo = (count: number) => {
       const { at } = POSTS[count - 1] ?? { at: Number.NaN };
       return [`posts from 202401010000 to ${formatTimestamp(at + MINUTE)}`];
@@ -168,7 +171,7 @@ describe('a search that cannot continue', () => {
 });
 
 describe('a search over any faults', () => {
-  it('delivers every post once if it is resumed after each error', async () => {
+  it('delivers every post exactly once if it is resumed after each error', async () => {
     const good = searchPages(POSTS);
     const replies: Reply[] = [
       ...[good, good, good, status(503), status(429), status(401), status(422), reset],

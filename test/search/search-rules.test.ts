@@ -79,7 +79,7 @@ const run = (options: SearchRulesOptions, acme = local()) =>
 const stored = (cursor: unknown): Cursor => JSON.parse(JSON.stringify(cursor));
 
 describe('a search for rules', () => {
-  it('delivers each post once, with the tags of its rules', async () => {
+  it('delivers each post exactly once, with the tags of its rules', async () => {
     const values = [
       'coffee',
       'good OR new',
@@ -112,7 +112,7 @@ describe('a search for rules', () => {
     );
   });
 
-  it('sends each query once, and reports the least number of requests first', async () => {
+  it('reports the least number of requests first, and sends each query only once', async () => {
     const told: PackedQueries[] = [];
     const progress = new Progress();
     const notes = new Set<string | undefined>();
@@ -147,7 +147,7 @@ describe('a search for rules', () => {
     expect(requests).toBe(0);
   });
 
-  it('resumes from every cursor with exactly the rest', async () => {
+  it('resumes from every cursor with exactly the remaining posts', async () => {
     const found: string[] = [];
     const at: { readonly cursor: Cursor; readonly seen: number }[] = [];
     for await (const { items, cursor } of search(local(), THREE).batches()) {
@@ -233,7 +233,7 @@ describe('a search for rules', () => {
     service.faults.clear();
   });
 
-  it('writes each post once into files after a crash in the second query', async () => {
+  it('writes each post exactly once into files after a crash in the second query', async () => {
     const folder = await temporaryFolder();
     const sink = () =>
       files({
@@ -416,7 +416,7 @@ describe('a search for rules', () => {
 });
 
 describe('a search for many rules', () => {
-  it('delivers a post once, even with many posts between its two queries', async () => {
+  it('delivers a post only once, even if two queries find it with many posts in between', async () => {
     const PAGE = 500;
     const PAGES = 201;
     const postOf = (id: number) =>

@@ -52,7 +52,7 @@ describe('search of the local service', () => {
       whole = await linesOf({ ...options, maxResults: 500 });
     });
 
-    it('returns every post once, newest first', () => {
+    it('returns every post exactly once, newest first', () => {
       expect(whole.length).toBeGreaterThan(60);
       const ids = whole.map(line => BigInt(JSON.parse(line).id_str));
       expect(ids).toEqual(ids.toSorted((a, b) => (a < b ? 1 : -1)));

@@ -69,7 +69,7 @@ const namesIn = (request: string) =>
     .map(line => line.split(':', 1)[0]?.toLowerCase());
 
 describe('the headers of a request', () => {
-  it('state the exact length of the body once', async () => {
+  it('state the exact length of the body, and only once', async () => {
     const { acme, sent } = await recorder();
     for (const [name, call] of Object.entries(CALLS)) {
       const text = name === 'users.requestToken' ? 'oob' : '12345';

@@ -58,7 +58,7 @@ describe('the clock of the service', () => {
       expect(clock.now()).toBeLessThan(Date.UTC(2012, 0, 2));
     });
 
-    it('is that of the system when reset', () => {
+    it('returns to the time of the system when it is reset', () => {
       const clock = frozen();
       clock.resume();
       clock.reset();

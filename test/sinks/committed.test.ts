@@ -20,7 +20,7 @@ function batchesOf(sizes: readonly number[]): number[][] {
 const quick = { retryWaitMs: 0, waitMs: 0 } as const;
 
 describe('committed', () => {
-  it('writes every row once and in order, and the text in the same transaction', async () => {
+  it('writes every row exactly once and in order, and the saved text in the same transaction', async () => {
     const target = new StandIn<number>();
     const source = places(batchesOf([3, 0, 5, 2]));
     const result = await pipeline(source, committed({ ...quick, rows: 4, ...target.transactions }));
@@ -390,7 +390,7 @@ describe('a commit of committed', () => {
     );
   });
 
-  it('stops reading after more rows than the pending range had', async () => {
+  it('stops reading when it has read more rows than the pending range had', async () => {
     const target = new StandIn<number>(['ok', 'ok', 'killed after']);
     const options = { ...quick, rows: 9, ...target.ranges, name: 'posts' };
     await pipeline(places(batchesOf([3, 3])), committed(options)).catch(() => {});
@@ -440,7 +440,7 @@ const sizes = fc.array(fc.nat(7), { maxLength: 12 });
 
 describe('a row of committed', () => {
   it.each(['transactions', 'ranges'] as const)(
-    'is written once after any failures and kills, with %s',
+    'is written exactly once after any failures and kills, with %s',
     async kind => {
       await fc.assert(
         fc.asyncProperty(

@@ -116,24 +116,27 @@ describe.each(Object.entries(SINKS))('an incremental run of %s', (_, sinkOn) => 
   const run = (disk: SimulatedDisk, count: number) => pipeline(growing(count), sinkOn(disk));
 
   const cuts = Object.entries(CUTS).map(([name, cutOff], at) => [name, cutOff, at] as const);
-  it.each(cuts)('adds every item once after any call: %s', async (_, cutOff, at) => {
-    const first = new SimulatedDisk();
-    await run(first, FIRST);
-    first.restart(() => 0);
-    const whole = first.copy();
-    await run(whole, BATCHES.length);
-    const { calls } = whole;
-    const expected = await rowsOn(whole);
-    expect(calls).toBeGreaterThan(10);
-    for (let cut = 1 + (at % STEP); cut < calls; cut += STEP) {
-      const disk = first.copy();
-      disk.cutAt = cut;
-      await expect(run(disk, BATCHES.length)).rejects.toBeInstanceOf(PowerCut);
-      cutOff(disk, cut);
-      await run(disk, BATCHES.length);
-      expect(await rowsOn(disk), `cut at call ${cut}`).toEqual(expected);
-    }
-  });
+  it.each(cuts)(
+    'adds every item exactly once, even if the run ends at any call: %s',
+    async (_, cutOff, at) => {
+      const first = new SimulatedDisk();
+      await run(first, FIRST);
+      first.restart(() => 0);
+      const whole = first.copy();
+      await run(whole, BATCHES.length);
+      const { calls } = whole;
+      const expected = await rowsOn(whole);
+      expect(calls).toBeGreaterThan(10);
+      for (let cut = 1 + (at % STEP); cut < calls; cut += STEP) {
+        const disk = first.copy();
+        disk.cutAt = cut;
+        await expect(run(disk, BATCHES.length)).rejects.toBeInstanceOf(PowerCut);
+        cutOff(disk, cut);
+        await run(disk, BATCHES.length);
+        expect(await rowsOn(disk), `cut at call ${cut}`).toEqual(expected);
+      }
+    },
+  );
 });
 
 describe('an incremental run without a cursor after its last items', () => {

@@ -194,7 +194,7 @@ describe('files', () => {
   });
 
   it.skipIf(nodeZstd === undefined)(
-    'writes zstd exactly once under a template that ends in .zst',
+    'writes each item exactly once as zstd if the template ends in .zst',
     async () => {
       const out = await temporaryFolder();
       const flow = new Flow<{ readonly n: number }>(
@@ -543,7 +543,7 @@ describe('files with gzip', () => {
 });
 
 describe('files with maxBytes', () => {
-  it('numbers its files, and starts the next file before a file is too large', async () => {
+  it('numbers its files, and starts the next file before a file becomes too large', async () => {
     const out = await temporaryFolder();
     const lines = ['a'.repeat(9), 'b'.repeat(9), 'c', 'd'.repeat(50), 'e'];
     const written = await pipeline(

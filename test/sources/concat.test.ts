@@ -37,7 +37,7 @@ describe('concat', () => {
     );
   });
 
-  it('opens a source after the source before it is complete, and skips finished sources', async () => {
+  it('opens a source only after the previous source is complete, and skips finished sources', async () => {
     const [a, b, c] = [newState(), newState(), newState()];
     const flow = concat(scripted('a', three, a), scripted('b', three, b), scripted('c', three, c));
     for await (const item of flow) {

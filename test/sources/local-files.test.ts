@@ -258,7 +258,7 @@ describe('localFiles', () => {
     expect(() => localFiles('')).toThrow(OptionError);
   });
 
-  it('rejects at a file that disappeared after the listing, after the files before it', async () => {
+  it('delivers the files before one that disappeared after the listing, and rejects at that one', async () => {
     // There are more files than the source reads ahead.
     const names = [...'abcdefghij'];
     await write(Object.fromEntries(names.map(name => [`${name}.json`, name])));
@@ -512,7 +512,7 @@ describe('incremental localFiles', () => {
     ['a smaller one', ids(2)],
     ['one of the same size', ids(4, 5)],
   ])(
-    'reports once that a file was replaced by %s, and does not read it again',
+    'reports only once that a file was replaced by %s, and does not read it again',
     async (_, content) => {
       await write({ 'in/1.jsonl': ids(1, 2), 'in/2.jsonl': ids(3) });
       const before = new Date(Date.now() - 60_000);
@@ -562,7 +562,7 @@ describe('incremental localFiles', () => {
       localFiles([join(folder, 'a'), join(folder, 'b')], { incremental });
     beforeEach(() => write({ 'a/x.jsonl': 'a x\n', 'b/x.jsonl': 'b x\n', 'b/y.jsonl': 'b y\n' }));
 
-    it('reads each file once after a run that ended at any file', async () => {
+    it('reads each file exactly once, even if the previous run ended at any file', async () => {
       const batches = await batchesOf(several());
       const all = ['a x\n', 'b x\n', 'b y\n'];
       expect(batches.flatMap(batch => shown(batch).items)).toEqual(all);
@@ -575,7 +575,7 @@ describe('incremental localFiles', () => {
       expect(await contents(several(), last)).toEqual(['a y, later\n']);
     });
 
-    it('reads a file once if it is listed and in a listed folder', async () => {
+    it('reads a file only once if both the file and its folder are listed', async () => {
       const twice = [join(folder, 'b'), join(folder, 'b/x.jsonl')];
       const flow = localFiles(twice, { incremental: true });
       expect(await contents(flow)).toEqual(['b x\n', 'b y\n']);

@@ -72,7 +72,7 @@ async function cursorsOf(flow: Flow<unknown>): Promise<Cursor[]> {
 }
 
 describe('merge', () => {
-  it('delivers every item of each source once, in its order, over any crashes', async () => {
+  it('delivers every item of each source exactly once and in the order of the source, over any crashes', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(steps, { minLength: 1, maxLength: 4 }),

@@ -144,7 +144,7 @@ describe('several sources of whole files', () => {
     },
   );
 
-  it('are delivered by merge once and in order, even after a failure', async () => {
+  it('are delivered by merge exactly once and in order, even after a failure', async () => {
     const folder = await temporaryFolder();
     const writes = vi.spyOn(DecodedFile.prototype, 'write');
     let round = 0;

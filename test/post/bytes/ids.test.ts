@@ -31,7 +31,7 @@ describe('an id of 64 bits', () => {
     );
   });
 
-  it('is read exactly from bytes, up to the first that is not a digit', () => {
+  it('is read exactly from bytes, up to the first byte that is not a digit', () => {
     fc.assert(
       fc.property(id, fc.constantFrom('', '"', ',1', ' ', '/', ':'), (one, rest) => {
         expect(number.parseDigits(Buffer.from(`[${one}${rest}`), 1)).toBe(true);

@@ -103,7 +103,7 @@ describe('a rule matcher', () => {
     ]);
   });
 
-  it('stores equal rules once', () => {
+  it('stores equal rules only once', () => {
     const matcher = compileRules([{ value: 'snow' }, { value: 'snow' }]);
     matcher.add([
       { value: 'snow', tag: null },

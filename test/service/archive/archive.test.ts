@@ -254,7 +254,7 @@ describe('the sample archive', () => {
     }
   });
 
-  test('counts the posts that a search finds, at 60 a minute', async () => {
+  test('counts the same posts that a search finds, at 60 posts a minute', async () => {
     const archive = openSampleArchive({ postsPerMinute: 60, now: () => END });
     await fc.assert(
       fc.asyncProperty(rules, windows, async ({ tree }, { from, to }) => {
@@ -267,7 +267,7 @@ describe('the sample archive', () => {
     );
   });
 
-  test('draws each post of a week once, even if many words are counted', async () => {
+  test('generates each post of a week only once, even if several words are counted', async () => {
     const archive = openSampleArchive({ postsPerMinute: 12, now: () => END });
     const week = { from: END - 7 * DAY, to: END };
     const drawn = countDrafts();
@@ -278,7 +278,7 @@ describe('the sample archive', () => {
     expect(drawn()).toBeLessThan(7 * 24 * 60 * 13);
   });
 
-  test('draws posts once for all archives with the same settings', async () => {
+  test('generates posts only once for all archives with the same settings', async () => {
     const open = (seed: string) => openSampleArchive({ seed, postsPerMinute: 1, now: () => END });
     const day = { from: END - DAY, to: END };
     const drawn = countDrafts();

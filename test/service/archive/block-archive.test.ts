@@ -197,7 +197,7 @@ describe('search with a deadline', () => {
     });
   });
 
-  it('finds each post once over all pages, for any posts, limit and deadline', async () => {
+  it('finds each post exactly once over all pages, for any posts, limit and deadline', async () => {
     slowClock();
     await fc.assert(
       fc.asyncProperty(

@@ -7,7 +7,7 @@ describe('the forms of the clock', () => {
   const address = '/console/faults';
 
   it.each(['0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z'])(
-    'work at the ends of time on every page: %s',
+    'work on every page at the earliest and latest times: %s',
     async set => {
       const { browser } = await signedIn(teaPosts(1));
       await browser.get(address);

@@ -122,7 +122,7 @@ describe('the page of faults and the clock', () => {
     expect(service.faults.list()).toHaveLength(1);
   });
 
-  it('stays available under a fault without a target', async () => {
+  it('stays available while a fault without a target is planted', async () => {
     const { browser, service } = await signedIn();
     service.faults.plant({ kind: 'status', status: 503, times: 'always' });
     await browser.get(address);

@@ -61,7 +61,7 @@ describe('a planted fault', () => {
     ]);
   });
 
-  it('affects only its endpoint, after the skipped requests', async () => {
+  it('affects only its endpoint, and only after the requests that it skips', async () => {
     const { search, counts, service } = await local();
     service.faults.plant({ kind: 'status', status: 500, endpoint: 'counts', skip: 1 });
     expect((await search({ query: 'tea' })).status).toBe(200);

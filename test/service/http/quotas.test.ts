@@ -12,7 +12,7 @@ function frozenClock(at = Date.UTC(2024, 0, 1)): Clock {
 }
 
 describe('a rate limit', () => {
-  it('allows its number of requests, and the next when the oldest has left the window', () => {
+  it('allows its number of requests, and the next request when the oldest has left the window', () => {
     const clock = frozenClock();
     const window = new RateWindow({ requests: 2, perMs: SECOND }, clock);
     expect(admit([window])).toBeUndefined();

@@ -49,7 +49,7 @@ describe('the request log', () => {
       ['posts', 10],
       ['jobs', 1],
       ['connections', 1],
-    ] as const)('counts %s of the last hour once', (what, expected) => {
+    ] as const)('counts %s of the last hour only once', (what, expected) => {
       expect(logged().totals.lastHour(what, 1)).toEqual([expected]);
     });
 

@@ -141,7 +141,7 @@ describe('a decision on a job', () => {
     },
   );
 
-  it('is made once under concurrent requests', async () => {
+  it('is made only once, even under concurrent requests', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('quoted');
     const replies = await Promise.all(

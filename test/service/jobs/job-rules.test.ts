@@ -76,7 +76,7 @@ describe('the rules of a new job', () => {
     expect((await jobs.post({ rules: [{ value }] })).status).toBe(201);
   });
 
-  it('are created once if one is repeated', async () => {
+  it('are created only once if a rule is repeated', async () => {
     const jobs = await localJobs();
     const rules = rulesOf(
       await jobs.post({

@@ -107,7 +107,7 @@ describe('exact posts of a service', () => {
     expect(service.posts.list()).toHaveLength(25);
   });
 
-  it('are added once while the service runs, and deleted with a compliance event', async () => {
+  it('can be added while the service runs, and cause a compliance event when they are deleted', async () => {
     const { acme, addresses, service, found } = await serve({ posts: [] });
     expect(await found('tea')).toEqual([]);
     const [tea] = service.posts.add({ text: 'tea', author: { handle: 'ann', id: '42' } });
@@ -180,7 +180,7 @@ describe('exact posts of a service', () => {
     });
   });
 
-  it('are loaded once after a restart of the service', async () => {
+  it('are not loaded a second time when the service restarts', async () => {
     const service = createService({ posts: [{ text: 'tea' }] });
     await service.start();
     service.posts.add({ text: 'more' });

@@ -225,7 +225,7 @@ describe('the counts endpoint', () => {
   );
 
   it.each(['ascending', 'descending'] as const)(
-    'counts each bucket once and completely, %s, even if the archive stops within a bucket',
+    'counts each bucket exactly once and completely, %s, even if the archive stops within a bucket',
     async countsOrder => {
       const archive = new MemoryArchive(teaPosts(24, { every: DAY / 4, newest: DAY / 4 }));
       const { pages } = await local([], {

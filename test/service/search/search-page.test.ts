@@ -234,7 +234,7 @@ describe('the pages of a search', () => {
     expect(idsOf(second.page)).toEqual(posts.slice(10, 20).map(post => post.id));
   });
 
-  it('repeat the last post of the page before if duplicates are enabled', async () => {
+  it('repeat the last post of the previous page if duplicates are enabled', async () => {
     const posts = teaPosts(30);
     const { pages } = await local(posts, { duplicatesAtPageEdges: true });
     const all = await pages('search', { query: 'tea', maxResults: 10 });
@@ -278,7 +278,7 @@ describe('the pages of a search', () => {
     expect((await search({ query: 'tea', next })).status).toBe(422);
   });
 
-  it('contain every match of the window once, for any posts and page size', async () => {
+  it('contain every match of the window exactly once, for any posts and page size', async () => {
     // The posts are close to the limits of 31 days. Many of them have the same time.
     const at = fc.tuple(fc.constantFrom(0, 30, 31, 62, 90), fc.integer({ min: -2, max: 2 }));
     const posts = fc.uniqueArray(fc.tuple(at, fc.bigInt({ min: 1n, max: 10_000n })), {
@@ -331,7 +331,7 @@ describe('the pages of a search', () => {
 });
 
 describe('a search with a time limit', () => {
-  it('ends its page early with a next, and finds each post once over all pages', async () => {
+  it('ends its page early with a next, and finds each post exactly once over all pages', async () => {
     const posts = Array.from({ length: 40 }, (_, i) => ({
       text: 'tea',
       postedAt: NOW - (i + 2) * MINUTE,

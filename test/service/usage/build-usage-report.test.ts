@@ -161,7 +161,7 @@ describe('a usage report', () => {
     });
   });
 
-  it('counts a post once a UTC day, for each product', async () => {
+  it('counts a post only once per UTC day for each product', async () => {
     const { service, drink, report } = await tea();
     await drink(20);
     await drink(30);

@@ -78,7 +78,7 @@ describe('the usage meter', () => {
     );
   });
 
-  it('counts a post once on a day to which the clock is set back, within three days', async () => {
+  it('counts a post only once on a day to which the clock is set back, within three days', async () => {
     const { clock, meter } = meterOf(await temporaryFolder());
     meter.open();
     for (const [index, id] of ['1', '2', '3'].entries()) {

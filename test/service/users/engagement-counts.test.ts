@@ -57,7 +57,7 @@ describe('the response of engagement totals', () => {
     });
   });
 
-  it('contains the requested types, and each post once', async () => {
+  it('contains the requested types, and each post only once', async () => {
     const { ask } = await signedIn(posts);
     const reply = await ask({
       tweet_ids: [id, id],

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Nonces } from '../../../src/service/users/nonces.js';
 
 describe('a nonce of OAuth', () => {
-  it('is accepted once for each timestamp and token', () => {
+  it('is accepted only once for each timestamp and token', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.constantFrom('a', 'b'), fc.nat(3), fc.constantFrom('x', 'y', 'z'))),
@@ -20,7 +20,7 @@ describe('a nonce of OAuth', () => {
     );
   });
 
-  it('is refused rather than accepted twice if there are too many', () => {
+  it('is refused instead of accepted twice if there are too many nonces', () => {
     const nonces = new Nonces(3);
     for (const timestamp of [10, 11, 12]) expect(nonces.use('a', timestamp, 'x')).toBeDefined();
     expect(nonces.canCheck(10, 12)).toBe(true);

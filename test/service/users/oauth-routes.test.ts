@@ -161,7 +161,7 @@ describe('a sign-in with OAuth', () => {
 });
 
 describe('a request token', () => {
-  it('can be decided once', async () => {
+  it('can be decided only once', async () => {
     const { service, requestToken } = await localOAuth(POSTS);
     const { token } = await requestToken();
     const both = await Promise.allSettled([
@@ -188,7 +188,7 @@ describe('a request token', () => {
     expect(service.oauth.pending(outOfBand.token)).toBe(undefined);
   });
 
-  it('can be exchanged once', async () => {
+  it('can be exchanged only once', async () => {
     const local = await localOAuth(POSTS);
     const { verifier, ...token } = await approved(local);
     const exchange = () =>

@@ -321,7 +321,7 @@ describe('the timestamp of a request', () => {
 });
 
 describe('the nonce of a request', () => {
-  it('is accepted once, even for concurrent requests', async () => {
+  it('is accepted only once, even for concurrent requests', async () => {
     const { post } = await localOAuth();
     const ask = { ...GOOD, signed: { oauth_nonce: 'once' } };
     const replies = await Promise.all(Array.from({ length: 100 }, () => post(PATH, ask)));

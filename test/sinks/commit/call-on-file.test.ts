@@ -80,7 +80,7 @@ describe('onFile', () => {
     expect((await run()).files).toEqual(written.files);
   });
 
-  it('waits for the final name of the file if commits come before the end', async () => {
+  it('waits until the file has its final name if commits come before the end', async () => {
     const called: string[] = [];
     await pipeline(
       letters(),
@@ -124,7 +124,7 @@ describe('onFile', () => {
     expect(called.length).toBe(5);
   });
 
-  it('is called once for Parquet files during the run, even after a later error', async () => {
+  it('is called only once for Parquet files during the run, even if an error follows', async () => {
     const called: string[] = [];
     const run = (max: number) =>
       pipeline(

@@ -58,7 +58,7 @@ describe('a sink with the option `damaged`', () => {
   const query = { query: 'snow', product: '30day' } as const;
   const result = (id: number) => ({ id, id_str: String(id), text: 'x' });
 
-  it('keeps damaged results of a search once, with the request, over failing runs', async () => {
+  it('keeps one copy of each damaged result of a search, with the request, over failing runs', async () => {
     server.script.push(
       json({ results: [result(1), { text: 'no id' }, null], next: 'second' }),
       status(401),
@@ -85,7 +85,7 @@ describe('a sink with the option `damaged`', () => {
     expect(textsOf(await kept())).toEqual(['"x"']);
   });
 
-  it('keeps damaged records of a replay once, over failing runs', async () => {
+  it('keeps one copy of each damaged record of a replay over failing runs', async () => {
     const from = floorTo(MINUTE, Date.now() - 3 * HOUR);
     const flow = () =>
       replay(acme(), {

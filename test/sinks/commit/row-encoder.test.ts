@@ -141,7 +141,7 @@ describe('the option `encode` of committed', () => {
   });
 
   it.each(['transactions', 'ranges'] as const)(
-    'writes each row once after any failures and kills, with any number of threads, with %s',
+    'writes each row exactly once after any failures and kills, with any number of threads, with %s',
     async kind => {
       let round = 0;
       await fc.assert(
@@ -265,7 +265,7 @@ describe('the option `encode` of committed', () => {
     expect(errors[1]).toBe(errors[0]);
   });
 
-  it('keeps each item that it cannot encode once, in the file of damaged records', async () => {
+  it('keeps one copy of each item that it cannot encode in the file of damaged records', async () => {
     const damaged = line(7, 'x').replace('Wed Oct 10 20:19:24 +0000 2018', 'at noon');
     const paths = await store(folder, [
       [line(1, 'x'), damaged, '{}'],
@@ -386,7 +386,7 @@ describe('the option `encode` of committed', () => {
     expect(ofTarget(target)).toBe(await csvOf(postsOf(paths), ['id', 'text']));
   });
 
-  it('rejects if `write` fails, and the next run writes each row once', async () => {
+  it('rejects if `write` fails, and the next run writes each row exactly once', async () => {
     const stored = Array.from({ length: 4 }, (_, file) =>
       Array.from({ length: 50 }, (_, at) => line(file * 50 + at + 1, 'x')),
     );
@@ -414,7 +414,7 @@ describe('the option `encode` of committed', () => {
     expect(ofTarget(target)).toBe(await csvOf(postsOf(paths), ['id']));
   });
 
-  it('commits after 20,000 rows by default, and after 5,000 items without it', async () => {
+  it('commits after 20,000 rows by default, but without `encode` after 5,000 items', async () => {
     const batches = Array.from({ length: 4 }, () => Array.from({ length: 6_000 }, (_, n) => n));
     const commitsWith = async (encode: ((item: number) => string) | undefined) => {
       const target = new StandIn<string>();

@@ -36,7 +36,7 @@ import {
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 describe('tee with a checkpoint', () => {
-  it('delivers every item to each branch once after a crash at any moment', async () => {
+  it('delivers every item to each branch exactly once, even after a crash at any moment', async () => {
     let commits = 0;
     await fc.assert(
       fc.asyncProperty(

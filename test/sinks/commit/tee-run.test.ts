@@ -137,7 +137,7 @@ const line = fc
 const contents = fc.array(fc.array(line, { maxLength: 12 }), { minLength: 1, maxLength: 5 });
 
 describe('tee over stored files', () => {
-  it('writes in each branch with threads what that sink writes alone, after a failure in the middle', async () => {
+  it('writes with threads in each branch what that sink writes alone, even after a failure in the middle', async () => {
     const folder = await temporaryFolder();
     const asked = askedOfThreads();
     let round = 0;

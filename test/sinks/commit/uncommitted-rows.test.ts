@@ -47,7 +47,7 @@ describe('tee with a branch to committed', () => {
   const each = Array.from({ length: 40 }, (_, n) => [n, n + 100]);
   const savedIn = (target: StandIn<number>) => JSON.parse(target.text ?? '{}') as State;
 
-  it('delivers every item to rows and files once, even after crashes of the target', async () => {
+  it('delivers every item to rows and files exactly once, even after crashes of the target', async () => {
     const seen = { commits: 0, parts: 0 };
     await fc.assert(
       fc.asyncProperty(
@@ -144,7 +144,7 @@ describe('tee with a branch to committed', () => {
     await expect(run()).rejects.toThrow(/\/a\/x is missing, and the checkpoint of rows says/);
   });
 
-  it('commits `rows` rows at the next cursor, even before files are due', async () => {
+  it('commits `rows` rows at the next cursor, even if the files are not due for a commit yet', async () => {
     const disk = new SimulatedDisk();
     const target = new StandIn<number>();
     await pipeline(
@@ -162,9 +162,9 @@ describe('tee with a branch to committed', () => {
   });
 
   it.each<[string, Ending, boolean]>([
-    ['is committed at once', 'ok', true],
-    ['has no other commit where only the answer to it is lost', 'answer lost', true],
-    ['writes nothing where it fails, with what to do', 'fails before', false],
+    ['is committed immediately', 'ok', true],
+    ['is not followed by another commit if only its response is lost', 'answer lost', true],
+    ['writes nothing if it fails, and the error says what to do', 'fails before', false],
   ])('has bounded memory without a cursor if a transaction %s', async (_, ending, isWhole) => {
     const disk = new SimulatedDisk();
     const target = new StandIn<number>(['ok', ending]);
@@ -306,7 +306,7 @@ describe('tee with a branch to committed', () => {
     expect(await pipeline(nothing(), both)).toMatchObject([{ added: 0 }, { added: 0 }]);
   });
 
-  it('keeps each damaged record once after power cuts at any moment', async () => {
+  it('keeps one copy of each damaged record after power cuts at any moment', async () => {
     const lines = Array.from({ length: 12 }, (_, n) => [
       Buffer.from(post(n)),
       Buffer.from(n % 3 === 0 ? `{"at": ${n}` : post(n + 100)),

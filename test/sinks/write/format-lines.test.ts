@@ -21,7 +21,7 @@ function encoderOf(buffers: Buffers, isNew: boolean): Encoder<Uint8Array> {
 }
 
 describe('a line encoder', () => {
-  it('returns all lines once in order, and its size matches its output', () => {
+  it('returns all lines exactly once and in order, and its size matches its output', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(anyLine, fc.boolean()), { maxLength: 30 }),

@@ -153,7 +153,7 @@ describe('a format with a header', () => {
     expect((await numbered()).written.posts).toBe(BATCHES.flat().length);
   });
 
-  it('writes the header once into the first gzip member, even after a crash', async () => {
+  it('writes the header only once, into the first gzip member, even after a crash', async () => {
     const whole = new SimulatedDisk();
     await run(sinkOn(whole, ROWS));
     await fc.assert(
@@ -192,7 +192,7 @@ describe('a format whose files have an end', () => {
     ['when a file is full', { commitIntervalMs: undefined, maxBytes: 9 }],
     ['at the end alone', { commitIntervalMs: undefined }],
   ] satisfies [string, Options][])(
-    'writes every item once into whole files after a crash at any moment: commits %s',
+    'writes every item exactly once into whole files after a crash at any moment: commits %s',
     async (_, options) => {
       await fc.assert(
         fc.asyncProperty(anyCuts, fc.constantFrom(1, 3), async (cuts, cursorEvery) => {

@@ -19,7 +19,7 @@ describe('the path keys of rows', () => {
   const { kind, options } = pathKeys(['lang', 'format']);
   const read = (langs: readonly string[]) => kind.create(options)(rowsOf(langs));
 
-  it('contain each combination once, and its index for each row', () => {
+  it('contain each combination only once, and its index for each row', () => {
     const { indexes, sets } = read(['de', 'en', 'de']);
     expect(sets).toEqual([
       ['de', 'original'],

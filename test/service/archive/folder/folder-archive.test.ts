@@ -84,7 +84,7 @@ describe('a folder archive', () => {
     expect(await scanAll(archive, { from: middle, to: middle })).toEqual([]);
   });
 
-  test('serves a duplicate post once', async () => {
+  test('serves a duplicate post only once', async () => {
     const all = posts(NOON, 20);
     const folder = await folders.make({
       'a.json.gz': jobFile(all),

@@ -96,7 +96,7 @@ describe('a search that reads only the index', () => {
   });
 });
 
-test('blockRanges covers every minute once, in order, within a day and a maximum number of posts', () => {
+test('blockRanges covers every minute exactly once, in order, within a day and a maximum number of posts', () => {
   const counts = fc
     .uniqueArray(fc.tuple(fc.nat(5 * 1440), fc.integer({ min: 1, max: 30 })), {
       selector: ([minute]) => minute,
@@ -125,7 +125,7 @@ test('blockRanges covers every minute once, in order, within a day and a maximum
 describe('the index of a folder archive', () => {
   const indexes = (folder: string) => readdir(path.join(folder, '.millrace-index'));
 
-  test('is built once and reused', async () => {
+  test('is built only once and reused', async () => {
     const folder = await folders.make({
       'a.json.gz': jobFile(posts(NOON, 5)),
       'b.json.gz': jobFile(posts(NOON + SEGMENT, 5)),
