@@ -238,7 +238,7 @@ describe('the examples work as described', () => {
     }
   });
 
-  it('08-replay-to-files: writes every post of the window once, in hourly files', async () => {
+  it('08-replay-to-files: writes every post of the window exactly once, in hourly files', async () => {
     const first = await run('08-replay-to-files.ts');
     expect(first.code).toBe(0);
     const names = (await readdir(path.join(folder, 'out/replay'))).filter(n => n.endsWith('.gz'));
@@ -363,7 +363,7 @@ describe('the examples work as described', () => {
     expect(stdout).toMatch(/^\d+ likes: \S/m);
   });
 
-  it('15-into-sqlite: stores every post once, and does nothing when it is run again', async () => {
+  it('15-into-sqlite: stores every post exactly once, and does nothing when it is run again', async () => {
     const first = await run('15-into-sqlite.ts');
     expect(first).toMatchObject({
       code: 0,
@@ -385,7 +385,7 @@ describe('the examples work as described', () => {
     expect(post.text).toBe('coffee');
   });
 
-  it('28-files-and-sqlite: writes the same posts once to files and to the database', async () => {
+  it('28-files-and-sqlite: writes the same posts exactly once to files and to the database', async () => {
     const first = await run('28-files-and-sqlite.ts');
     const [, posts, files, rows] =
       /^(\d+) posts in (\d+) files, and (\d+) in /.exec(first.stdout) ?? [];
@@ -399,7 +399,7 @@ describe('the examples work as described', () => {
     expect(await run('28-files-and-sqlite.ts')).toEqual(first);
   });
 
-  it('22-into-duckdb: stores every post once, and does nothing when it is run again', async () => {
+  it('22-into-duckdb: stores every post exactly once, and does nothing when it is run again', async () => {
     const first = await run('22-into-duckdb.ts');
     expect(first).toMatchObject({ code: 0, stdout: '{ rows: 2000 }\n', stderr: '' });
     if (!runsTwice) return;
@@ -453,7 +453,7 @@ describe('the examples work as described', () => {
     expect(code).toBe(0);
   });
 
-  it('14-several-searches: writes every post once, however many searches find it', async () => {
+  it('14-several-searches: writes every post exactly once, however many searches find it', async () => {
     const first = await run('14-several-searches.ts');
     expect(first.code).toBe(0);
     const [, posts, found] = /^(\d+) posts, of (\d+) found by 3/.exec(first.stdout) ?? [];
@@ -473,7 +473,7 @@ describe('the examples work as described', () => {
     });
   });
 
-  it('24-many-rules: writes each post once to the files of its tags, within the budget', async () => {
+  it('24-many-rules: writes each post exactly once to the files of its tags, within the budget', async () => {
     const { code, stdout, stderr } = await run('24-many-rules.ts');
     expect(stderr).not.toContain('Error');
     expect(code).toBe(0);

@@ -195,7 +195,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'generates a token if its environment has an empty one, as in compose.yaml',
     'uses the token of its environment, and does not mention a default password',
     'refuses a host of another machine and a weak token, without printing it',
-    'ends together with npm, which receives a SIGTERM',
+    'ends when the npm that started it receives a SIGTERM',
     'describe the running service, whatever it was started with',
     'include every setting that a family of calls needs, for a shell and for --env-file',
     'lead to this service even if the environment has addresses of another',
@@ -231,7 +231,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
   'test/service/jobs/job-routes-rates.test.ts': [
     'allow 60 creations in a UTC day',
     'persist over a restart of the service',
-    'refuse a creation whose body arrives after others took the last place',
+    'refuse a creation if its body arrives after other creations have reached the limit',
     'count only successful creations',
     'can be relaxed',
   ],

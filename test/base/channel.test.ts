@@ -157,7 +157,7 @@ describe('a channel', () => {
     await expect(channel.ready()).rejects.toBe(failure);
   });
 
-  it('keeps its items when a failure that drops items comes after its end', async () => {
+  it('keeps its items if it has already ended when a failure that drops items arrives', async () => {
     const channel = new Channel<number>(10);
     channel.push(1);
     channel.end();

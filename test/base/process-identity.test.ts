@@ -7,7 +7,7 @@ import { spawn } from '../child-processes.js';
 const only = (pid: number) => ({ ...thisProcess(), pid, started: undefined });
 
 describe('a process', () => {
-  it('is alive while it runs, and dead once it has ended', async () => {
+  it('is alive while it runs, and dead after it has ended', async () => {
     expect(processState(thisProcess())).toBe('alive');
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
     const ended = once(child, 'close');

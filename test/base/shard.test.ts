@@ -89,7 +89,7 @@ describe('the shards of a window', () => {
 });
 
 describe('the shards of files', () => {
-  it('contain each file once, wherever its folder is', () => {
+  it('contain each file exactly once, wherever its folder is', () => {
     const name = fc
       .stringMatching(/^[a-z0-9._-]{1,12}$/)
       .filter(text => text !== '.' && text !== '..');

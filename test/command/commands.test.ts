@@ -174,7 +174,7 @@ describe('commands', () => {
     expect(await stagesOf('counts', ['tea'], { out: 'x.csv' }, true)).toEqual(['counts', 'csv']);
   });
 
-  it('ask before they accept a job, and accept nothing without a yes', async () => {
+  it('ask before they accept a job, and accept nothing unless the answer is yes', async () => {
     const script = await scriptOf('job accept', ['abc']);
     const accepted: unknown[] = [];
     const library = {

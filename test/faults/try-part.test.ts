@@ -35,7 +35,7 @@ async function resultOf(part: Part, seeds?: number) {
 }
 
 describe('a cell', () => {
-  it('is tried with every seed, whose random numbers depend on nothing else', async () => {
+  it('is tried with every seed, and the random numbers of a trial depend only on its seed', async () => {
     const drawn: [number, number][] = [];
     const part = partOf(async ({ seed, random }) => {
       drawn.push([seed, random.next()]);
@@ -96,7 +96,7 @@ describe('a cell', () => {
     expect((await resultOf(none)).failures[0]?.message).toContain('No trial');
   });
 
-  it('fails if nothing was committed before the kills of several trials', async () => {
+  it('fails if several trials were killed and none of them had committed anything', async () => {
     const restarted = partOf(async () => ({ hits: 1, committed: 0 }));
     expect((await resultOf(restarted)).failures[0]?.message).toContain('began at the start');
     expect((await resultOf(restarted, 2)).failures).toEqual([]);

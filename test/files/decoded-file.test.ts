@@ -87,7 +87,7 @@ describe('the memory of a decoded file', () => {
     );
   });
 
-  it.each([0, 2])('is released once for each file, with %i threads', async workers => {
+  it.each([0, 2])('is released exactly once for each file, with %i threads', async workers => {
     const asked = askedOfThreads();
     const paths = await Promise.all(
       ['1', '2', '3'].map(name => store(`freed-${name}.jsonl.gz`, LARGE)),

@@ -29,7 +29,7 @@ it('FileRecords skips records that a column has dropped', () => {
   expect(seen).toEqual([0, 2]);
 });
 
-it('FileRecords creates the item of a record once for all columns', () => {
+it('FileRecords creates the item of a record only once for all columns', () => {
   const rows = new FileRecords(Buffer.from('{"a":1}\n'), { ...kind, item: () => ({}) }, 1);
   rows.add(0, 7);
   const item = rows.item(0);

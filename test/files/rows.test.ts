@@ -112,7 +112,7 @@ describe('the rows of a decoded file', () => {
     );
   });
 
-  it('become routed posts once they are routed, even in a slice', async () => {
+  it('become routed posts when they are routed, even in a slice', async () => {
     const routed = rowsOf(2).routed(Uint32Array.of(1, 0), [['-'], ['a', 'b']], (tag, post) => [
       tag,
       (post as Activity).id,

@@ -42,7 +42,7 @@ const task = (path: string): StoredFile => ({
 });
 
 describe('the thread pool', () => {
-  it('refuses all files once its threads have ended', async () => {
+  it('refuses all files after its threads have ended', async () => {
     const threads = threadsWith('process.exit(3)', 2);
     const files = await Promise.all(
       Array.from({ length: 9 }, (_, i) => threads.decode(task(`${i}`))),

@@ -89,7 +89,7 @@ describe('an error that ends a flow', () => {
     expect((await failing(postsIn(second))).error.cursor).toMatchObject({ files: 1 });
   });
 
-  it('has no cursor if it is the reason of an abort, as the sink may not have written all items', async () => {
+  it('has no cursor if it is the reason of an abort, because the sink may not have written all items', async () => {
     const stop = new AbortController();
     const flow = new Flow<number>(async function* ({ signal }) {
       yield { items: [1], cursor: { source: 'mine', at: 1 } };

@@ -181,7 +181,7 @@ describe('a flow', () => {
     expect(state.open).toBe(0);
   });
 
-  it('throws the error of a stage once, and ends after that', async () => {
+  it('throws the error of a stage only once, and ends after that', async () => {
     const failing = new Flow<number>(async function* () {
       yield { items: [1] };
       throw new Error('broken');

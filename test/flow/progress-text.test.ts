@@ -142,7 +142,7 @@ describe('progress as lines', () => {
     display.finish();
   });
 
-  it('is printed once for a wait, and again only after a change or a minute', () => {
+  it('is printed when a wait starts, and again only after a change or a minute', () => {
     const screen = new Screen();
     const progress = new Progress();
     const display = showProgress(progress, 'lines', { stream: screen });

@@ -175,7 +175,7 @@ describe('the progress of several sources', () => {
     expect(progress.counts()).toMatchObject({ received: 5, dropped: new Map([['filter', 4]]) });
   });
 
-  it('does not expect to end when one source expects to', () => {
+  it('has no remaining time if only one of the sources has one', () => {
     const { progress, parts } = partsOf(2);
     parts.of(0)!.endsAt = 5_000;
     expect(progress.leftMs).toBeUndefined();

@@ -88,7 +88,7 @@ describe('workAhead', () => {
     expect(closed).toBe(true);
   });
 
-  it('starts no more work once the consumer has stopped', async () => {
+  it('starts no more work after the consumer has stopped', async () => {
     const begun: number[] = [];
     const work = async (n: number) => {
       begun.push(n);

@@ -190,7 +190,7 @@ describe('MILLRACE_URL', () => {
     expect(fromOption.dataUrl?.host).toBe('data.test');
   });
 
-  it('is named once in the error if it is invalid', () => {
+  it('is named only once in the error if it is invalid', () => {
     const { message } = optionErrorOf(() => account({}, { MILLRACE_URL: 'localhost:8787' }));
     expect(message).toMatch(/^account: `MILLRACE_URL` has no scheme[^`]*$/);
   });

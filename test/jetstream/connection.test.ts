@@ -190,7 +190,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     }
   });
 
-  it('passed by the caller delivers each post once if it reconnects in the middle of a run', async () => {
+  it('passed by the caller delivers each post exactly once if it reconnects in the middle of a run', async () => {
     await using node = await startNode();
     await using proxy = await TestProxy.to(node.port);
     const connection = await connecting(proxy.url)();

@@ -34,7 +34,7 @@ const MESSAGES: readonly (readonly [what: string, Uint8Array, Record<string, str
 
 describe.skipIf(!hasNatsServer)('a message', () => {
   it.each(MESSAGES)(
-    '%s ends a reader, which continues once the message is deleted',
+    '%s ends a reader, which continues after the message is deleted',
     async (_, payload, fields) => {
       await using node = await startNode();
       const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts' };

@@ -232,7 +232,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(gaps).toEqual([{ subject: 'posts.*', from: 1, to: 60 }]);
   });
 
-  it('reports all messages that were purged from a stream as lost, and no later sequence', async () => {
+  it('reports as lost all messages that were purged from a stream, and no later sequence', async () => {
     await using node = await startNode();
     await publish(node, 100);
     await manageStreams(node, manager => manager.streams.purge('posts'));

@@ -203,7 +203,7 @@ describe.skipIf(!hasNatsServer)('a reader of a stream', () => {
 });
 
 describe.skipIf(!hasNatsServer)('a reader of deleted messages', () => {
-  it('is not behind once none are left', async () => {
+  it('is not behind after all messages are deleted', async () => {
     await using node = await startNode();
     const messages = Array.from({ length: 100 }, (_, id) => ['posts.0', POST(id)] as const);
     await fill(node, ['posts.>'], messages);

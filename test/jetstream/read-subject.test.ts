@@ -75,7 +75,7 @@ function replica(positions: readonly number[], publisher = 'one'): Messages {
 }
 
 describe('messages that one replica has lost', () => {
-  it('are found once if another replica has them', async () => {
+  it('are found exactly once if another replica has them', async () => {
     const positions = fc.uniqueArray(fc.nat(30));
     await fc.assert(
       fc.asyncProperty(

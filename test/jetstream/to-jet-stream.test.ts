@@ -486,7 +486,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(first!.waitMs).toBeGreaterThan(60_000);
   });
 
-  it('shows no wait once the servers are back', async () => {
+  it('shows no wait after the servers are back', async () => {
     await using node = await startNode();
     const seen: (Wait | undefined)[] = [];
     let isBack = false;

@@ -205,7 +205,7 @@ describe('jobs.download', () => {
     expect(await download({ totals: 'report' })).toMatchObject({ exitCode: 1 });
   });
 
-  it('renames no file once another process has taken over the lock', async () => {
+  it('renames no file after another process has taken over the lock', async () => {
     const { segment } = served.files[0]!;
     served.faults.set(segment, (_, { gzip }) => async (response, request) => {
       // Another process takes the lock during the transfer.

@@ -87,7 +87,7 @@ describe('a job of the local service', () => {
     },
   );
 
-  it('is delivered completely without info lines, too', async () => {
+  it('is delivered completely even if its files have no info lines', async () => {
     const { acme, job } = await delivered([], { jobInfoLine: false });
     const { ids, error } = await read(acme, job);
     expect(error).toBeUndefined();

@@ -92,7 +92,7 @@ describe('LazyObject', () => {
     );
   });
 
-  it('finds the same as parsing in posts of both formats', () => {
+  it('finds the same values as parsing in posts of both formats', () => {
     const names = ['id', 'id_str', 'matching_rules', 'gnip', 'retweeted_status', 'text', 'body'];
     fc.assert(
       fc.property(

@@ -95,7 +95,7 @@ describe('the scan of records', () => {
     );
   });
 
-  it('agrees with JSON.parse about the halves of two objects joined', () => {
+  it('agrees with JSON.parse about the half of one object joined to the half of another', () => {
     fc.assert(
       fc.property(object, object, fc.nat(), fc.nat(), (one, other, cut, from) => {
         const joined =

@@ -32,7 +32,7 @@ describe('the cursor of a replay', () => {
     expect(parse({ connects: ['20180101000000'] }).state).toEqual(parse({}).state);
   });
 
-  it('is refused by a run of the whole if it belongs to a shard', () => {
+  it('is refused by a run without shards if it belongs to a shard', () => {
     expect(() => parse({ request: { url: 'x', shard: '1/2' } })).toThrow(
       'its shard was "1/2", and now it is not given',
     );

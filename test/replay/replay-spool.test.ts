@@ -146,7 +146,7 @@ describe('a spool', () => {
     await spool.close();
   });
 
-  it('accepts no records once it is closed', async () => {
+  it('accepts no records after it is closed', async () => {
     const spool = new ReplaySpool(folder, 0);
     await spool.close();
     await spool.add([Buffer.from('{"n":1}')]);

@@ -59,7 +59,7 @@ describe('a wait of a replay', () => {
     expect(progress.wait).toBe(undefined);
   });
 
-  it('is shown once for a retry, even if the timer ends early', async () => {
+  it('is shown only once for a retry, even if the timer ends early', async () => {
     const window = past(2);
     server.script.push(status(503));
     server.otherwise = wholeReplay(wirePosts(window));

@@ -31,7 +31,7 @@ function simulateAll(seeds: number, parts: Parts = REAL_PARTS): Sums {
 }
 
 describe(`${REPLAYS} replays against a service that fails in every way`, () => {
-  it('deliver each post once or report its gap, within the budget', () => {
+  it('deliver each post exactly once or report its gap, within the budget', () => {
     const sums = simulateAll(REPLAYS);
     expect(sums.worst).toEqual([]);
     expect(sums).toMatchObject({ lost: 0, doubled: 0, overBudget: 0 });

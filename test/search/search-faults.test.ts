@@ -208,7 +208,7 @@ describe('a search over any faults', () => {
   });
 });
 
-describe('a search that is left', () => {
+describe('a search that is stopped', () => {
   it('by break closes its connections promptly', async () => {
     server.script.push(searchPages(POSTS));
     server.otherwise = stall(PAGE);

@@ -63,7 +63,7 @@ function runAs(command: readonly string[], args: readonly string[], env: NodeJS.
 }
 
 describe('the service command', () => {
-  it.concurrent('prints one line of JSON once it is ready, with snake-case names', async () => {
+  it.concurrent('prints one line of JSON with snake-case names when it is ready', async () => {
     const { child, ended, ready } = run(
       ...['--json', '--seed', '5', '--account', 'acme', '--consumer-key', 'shop'],
       ...[
@@ -181,7 +181,7 @@ describe('the service command', () => {
     expect(short.stderr).not.toContain('short');
   });
 
-  it.concurrent('ends together with npm, which receives a SIGTERM', async ({ expect }) => {
+  it.concurrent('ends when the npm that started it receives a SIGTERM', async ({ expect }) => {
     const folder = await temporaryFolder();
     const script = `"${process.execPath}" "${CLI}" --json`;
     await writeFile(

@@ -56,7 +56,7 @@ describe('two runs with the same output files', () => {
     expect(await readdir(out)).toEqual(['posts.jsonl']);
   });
 
-  it('never both succeed, with paths from items', async () => {
+  it('never both succeed if their paths come from items', async () => {
     const out = await temporaryFolder();
     const options: FilesOptions<number> = { path: () => `${out}/posts.jsonl` };
     const { opened, open } = gate();
@@ -196,7 +196,7 @@ describe('a run with too many outputs', () => {
   });
 
   it.runIf(isNightly).each([32, 64])(
-    'ends with an error instead of the process, in a heap of %i MiB',
+    'ends with an error instead of a crash, in a heap of %i MiB',
     async mebibytes => {
       const out = await temporaryFolder();
       const script = compiled(path.join(import.meta.dirname, 'many-outputs-child.ts'));

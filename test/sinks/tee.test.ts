@@ -85,7 +85,7 @@ describe('tee', () => {
     expect(written.toSorted()).toEqual([1, 2, 2, 3, 4, 4]);
   });
 
-  it('opens its input once, and closes it after all branches have ended', async () => {
+  it('opens its input only once, and closes it after all branches have ended', async () => {
     const opened: number[] = [];
     let closed = false;
     const source = new Flow<number>(async function* (run) {

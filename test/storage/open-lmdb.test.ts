@@ -103,7 +103,7 @@ describe('a database that LMDB cannot open', () => {
   // In the past, a lock file that is mapped into memory killed the process with SIGBUS on a full
   // disk.
   it.skipIf(!canMountDisk)(
-    'rejects with a StorageError on a full disk, unless it has its lock file',
+    'rejects with a StorageError on a full disk, unless its lock file exists already',
     async () => {
       const folder = await temporaryFolder();
       const mount = `mount -t tmpfs -o size=400k tmpfs '${folder}' && exec "$0" "$@"`;
@@ -273,7 +273,7 @@ it('an LMDB file whose last page is free and unwritten is accepted (faults disks
   expect(await keysIn(await shortFile())).toHaveLength(54);
 });
 
-it('an LMDB file is refused once it has lost a page that is in use', async () => {
+it('an LMDB file is refused after it has lost a page that is in use', async () => {
   const folder = await shortFile();
   const file = path.join(folder, 'data.mdb');
   const all = await keysIn(folder);

@@ -78,7 +78,7 @@ describe('a power cut', () => {
     expect(found).toMatchObject({ job: { status: 'delivered' }, files: [file] });
   });
 
-  it('does not remove a line of that list that the next service saw', async () => {
+  it('does not remove a line of the file list that the next service has read', async () => {
     const disk = newDisk();
     await onDisk(disk, async () => {
       const store = new JobStore(STATE);
@@ -142,7 +142,7 @@ describe('a partial line', () => {
   });
 });
 
-describe('a disk that failed once', () => {
+describe('a disk that has failed only once', () => {
   it('does not keep the stream rules closed for the rest of the process', async () => {
     const disk = newDisk();
     const rules = new StreamRules(STATE, CLOCK);

@@ -33,7 +33,7 @@ describe('types of committed', () => {
     expectTypeOf(run).returns.resolves.toEqualTypeOf<Committed>();
   });
 
-  it('are blocks with `encode`, which takes the items that come', () => {
+  it('are blocks if `encode` is given, and `encode` takes the items of the stage before', () => {
     const calls = { load: () => undefined, save: () => {} };
     const run = () =>
       pipeline(
@@ -64,7 +64,7 @@ describe('types of committed', () => {
     expectTypeOf(ofItems).returns.resolves.toEqualTypeOf<Committed>();
   });
 
-  it('refuse items in `write` with `encode`, and `encode` of other items or to no bytes', () => {
+  it('refuse a `write` of items next to `encode`, and an `encode` that takes other items or returns no bytes', () => {
     const calls = { load: () => undefined, save: () => {}, write: () => {} };
     const write = (_: readonly Activity[]) => {};
     // @ts-expect-error With `encode`, `write` gets blocks.

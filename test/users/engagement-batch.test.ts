@@ -113,7 +113,7 @@ describe('a batch of engagement totals', () => {
     expect(inspect(error, { depth: 9 })).not.toContain('canary');
   });
 
-  it('is requested once more without the posts that caused a refusal', async () => {
+  it('is requested again without the posts that caused a refusal', async () => {
     server.script.push(
       status(403, '{"errors":["Forbidden to access tweets for author id 7: 20"]}'),
       status(400, '{"errors":["Not an id in tweet_ids: 300"]}'),

@@ -254,7 +254,7 @@ describe('a string in a document', () => {
     );
   });
 
-  it('has bytes of the document before it', () => {
+  it('can be decoded after a prefix of other bytes of the document', () => {
     expect(foundIn(Buffer.from('{"id":"RT @a: ","text":"snow"}'))).toBeDefined();
     const [id, text] = ['id', 'text'].map(path => finder.members.get(path)!) as [number, number];
     const prefix = [values.startOf(id) + 1, values.endOf(id) - 1] as const;

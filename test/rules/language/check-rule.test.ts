@@ -326,7 +326,7 @@ test.each(['-(', '-(a', '(-(b', 'a -((', '-("c'])(
   },
 );
 
-test('a hostile text does not make hostile messages', () => {
+test('a hostile rule does not cause hostile messages', () => {
   const text = 'sample:10 OR '.repeat(80_000);
   expect(checkRule(text, { product: 'replay' }).problems).toHaveLength(100);
 });

@@ -27,7 +27,7 @@ describe('a rule with a warning', () => {
     vi.restoreAllMocks();
   });
 
-  it('is reported once by search', () => {
+  it('is reported only once by search', () => {
     for (let i = 0; i < 2; i++) search(acme, { product, query: '#snow OR #ice lang:en' });
     expect(warnings).toHaveLength(1);
     expect(warnings[0]).toMatch(/^RuleWarning: search: .*warning\[R106\].*make it a group/s);

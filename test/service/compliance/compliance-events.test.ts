@@ -110,7 +110,7 @@ describe('generated compliance events', () => {
     expect(counts[1]).toBeLessThan((counts[2] as number) / 5);
   });
 
-  it('of the last minutes are sent immediately by a flood', async () => {
+  it('of the last minutes are sent immediately if a flood is planted', async () => {
     const { open, service } = await localStreams(manyPosts(), settings());
     service.faults.plant({ kind: 'flood', endpoint: 'compliance', minutes: 120 });
     const connection = await open(COMPLIANCE_PATH);

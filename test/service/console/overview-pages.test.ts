@@ -4,7 +4,7 @@ import { teaPosts } from '../local-service.js';
 import { readable, signedIn } from './browse.js';
 
 describe('the overview of the console', () => {
-  it('starts with the clock and the last hour, without its own requests', async () => {
+  it('starts with the clock and the last hour, but does not count the requests of the console', async () => {
     const { browser, search, ask, service } = await signedIn(teaPosts(30));
     const start = async () => readable((await browser.get('/console')).text);
     expect(await start()).toMatch(

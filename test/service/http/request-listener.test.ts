@@ -103,7 +103,7 @@ describe('an error response', () => {
     expect((await ask(`${path}?query=tea`)).status).toBe(404);
   });
 
-  it('is 422 for a parameter of the other endpoint, with all other problems', async () => {
+  it('is 422 for a parameter of the other endpoint, and lists all other problems, too', async () => {
     const { search, counts } = await local();
     for (const [ask, parameters, name] of [
       [search, { bucket: 'day' }, 'bucket'],

@@ -104,7 +104,7 @@ describe('the rate limits of jobs', () => {
     expect(replies.filter(({ status }) => status === 201)).toHaveLength(30);
   });
 
-  it('refuse a creation whose body arrives after others took the last place', async () => {
+  it('refuse a creation if its body arrives after other creations have reached the limit', async () => {
     const jobs = await localJobs(CREATES);
     for (let i = 0; i < 29; i++) await jobs.create({ title: `job ${i}` });
     const headers = {

@@ -50,7 +50,7 @@ describe('a running job', () => {
     });
   });
 
-  it('is quoted once the estimate is complete', async () => {
+  it('is quoted when the estimate is complete', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.create();
     await jobs.move(2 * DWELL);

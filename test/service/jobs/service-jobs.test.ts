@@ -110,7 +110,7 @@ describe('a service restarted with its state folder', () => {
     expect(await postsOf(resumed.urlList)).toEqual(await postsOf(listing.urlList));
   });
 
-  it('ignores a cut last line in the list of files', async () => {
+  it('ignores an incomplete last line in the list of files', async () => {
     const stateFolder = await temporaryFolder();
     const first = await localJobs({ stateFolder });
     const uuid = await first.bring('delivered');

@@ -268,7 +268,7 @@ describe('a request to get rules', () => {
     );
   });
 
-  it('returns rules by ids that a double cannot represent, without the unknown ones', async () => {
+  it('returns rules by ids that a double cannot represent, and skips unknown ids', async () => {
     const { rules, addRules } = await localStreams();
     const ids = await addRules({ value: 'b' }, { value: 'c' }, { value: 'd' });
     const near = BigInt(ids[0] as string) - 1n;

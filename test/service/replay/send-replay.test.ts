@@ -215,7 +215,7 @@ describe('a live stream', () => {
     expect((await see(replayPath())).messages).toHaveLength(31);
   });
 
-  it('disconnects a client whose backlog exceeds the limit, with the reason', async () => {
+  it('disconnects a client whose backlog exceeds the limit, and sends the reason first', async () => {
     const options = { replayPostsPerSecond: 1e6, streamBacklogBytes: 500_000 };
     const posts = largePosts(400);
     const { open, replayPath, errors, archive } = await localStreams(posts, options);

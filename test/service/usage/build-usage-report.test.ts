@@ -306,7 +306,7 @@ describe('the period of a report', () => {
     }
   });
 
-  it('starts two months before the month of toDate without fromDate', async () => {
+  it('starts two months before the month of toDate if fromDate is absent', async () => {
     const { drink, report, service } = await tea();
     await drink(10);
     service.clock.set(Date.UTC(2024, 6, 20));
@@ -365,7 +365,7 @@ describe('stored usage', () => {
     expect(activities(await usageAt(baseUrl))).toEqual({ '30day': 30 });
   });
 
-  it('is lost without a state folder', async () => {
+  it('is lost if the service has no state folder', async () => {
     const { service, drink } = await tea();
     await drink(20);
     await service.stop();

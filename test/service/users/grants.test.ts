@@ -83,7 +83,7 @@ describe('the grants of users', () => {
     );
   });
 
-  it('are dropped at a stop without a state folder', async () => {
+  it('are dropped when a service without a state folder stops', async () => {
     const { service, signIn, requestToken } = await localOAuth(POSTS);
     await signIn('ann');
     const { token } = await requestToken();

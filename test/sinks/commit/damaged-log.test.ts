@@ -167,7 +167,7 @@ describe('the option `damaged` of a sink', () => {
     expect((await logIn())[0]?.text).toBe(text);
   });
 
-  it('marks records of which it keeps only the first bytes', async () => {
+  it('marks a record if it keeps only the first bytes of it', async () => {
     const file = await stored('a.jsonl', post(1), `{"id_str":"2","x":"${'é'.repeat(50)}"}`);
     const written = await pipeline(
       localFiles(file),
@@ -260,7 +260,7 @@ describe('the option `damaged` of a sink', () => {
     });
   });
 
-  it('keeps records that a stream of Node before it reported', async () => {
+  it('keeps records of earlier stages, even with a Node or web stream in between', async () => {
     const file = await stored('a.jsonl', 'null', post(1));
     const options = { path: to('out.jsonl'), damaged: to('damaged.jsonl') };
     for (const stream of [

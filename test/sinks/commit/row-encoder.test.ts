@@ -180,7 +180,7 @@ describe('the option `encode` of committed', () => {
     },
   );
 
-  it('lets threads encode for a branch of tee, beside a branch to files', async () => {
+  it('lets threads encode for a branch of tee next to a branch that writes files', async () => {
     const asked = askedOfThreads();
     const stored = Array.from({ length: 4 }, (_, file) =>
       Array.from({ length: 30 }, (_, at) => line(file * 30 + at + 1, `text ${at}`)),
@@ -297,7 +297,7 @@ describe('the option `encode` of committed', () => {
     expect(rowsIn(ofTarget(target)).map(([id]) => id)).toEqual(['1', '3']);
   });
 
-  it('takes text and bytes of any function, which it copies', async () => {
+  it('accepts text and bytes from any function, and copies them', async () => {
     const target = new StandIn<string>();
     const memory = new Uint8Array(2);
     const bytes = (item: number) => {

@@ -384,7 +384,7 @@ describe('a row read from the bytes of a post', () => {
   });
 
   it.each(['error', 'null'] as const)(
-    'leaves no cell after a later value does not fit its column: %s',
+    'removes the cells of a post if a later value does not fit its column: %s',
     invalid => {
       const columns = ['id', 'text', 'favorite_count'] as const;
       const good = (id: number) =>
@@ -415,7 +415,7 @@ describe('a row read from the bytes of a post', () => {
     },
   );
 
-  it('rejects a value that does not fit its column, or has null', () => {
+  it('rejects a value that does not fit its column, or reads it as null', () => {
     const post = Buffer.from(
       '{"id":7,"id_str":"7","created_at":"x","user":{},"favorite_count":1.5}',
     );

@@ -50,7 +50,7 @@ describe('a duration in its two largest units', () => {
 describe('a printed window', () => {
   const from = Date.UTC(2026, 10, 21, 20, 33);
 
-  it('names its day once, with its zone', () => {
+  it('names its day only once, with its zone', () => {
     const text = readable(renderWindow({ from, to: from + 600_000 }).text);
     expect(text).toBe(' 2026-11-21 20:33 to 20:43 UTC');
   });
