@@ -29,7 +29,7 @@ describe('progress as lines', () => {
     display.finish();
   });
 
-  it('is printed every five seconds, first after five seconds', () => {
+  it('is printed every five seconds, for the first time after five seconds', () => {
     const screen = new Screen();
     const display = showProgress(new Progress(), 'lines', { stream: screen });
     vi.advanceTimersByTime(4_999);

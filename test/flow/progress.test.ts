@@ -139,7 +139,7 @@ function partsOf(count: number) {
 }
 
 describe('the progress of several sources', () => {
-  it('is their mean fraction, with 0 for a source that is not open yet', () => {
+  it('is their mean fraction, in which a source that is not open yet counts as 0', () => {
     const { progress, parts } = partsOf(4);
     parts.of(0)!.fraction = 0.5;
     expect(progress.fraction).toBe(0.125);
@@ -158,7 +158,7 @@ describe('the progress of several sources', () => {
     expect(progress.fraction).toBe(0.75);
   });
 
-  it('keeps the fraction of each source apart', () => {
+  it('stores the fraction of each source separately', () => {
     const { parts } = partsOf(2);
     const [first, second] = [parts.of(0)!, parts.of(1)!];
     first.fraction = 0.25;

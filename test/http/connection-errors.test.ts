@@ -28,7 +28,7 @@ describe('the error of a broken connection', () => {
     expect(error.message).toContain('nothing listens there');
   });
 
-  it('names plain HTTP, not a certificate, for https to an HTTP server', async () => {
+  it('names plain HTTP as the cause, not a certificate, if an https request reaches an HTTP server', async () => {
     const url = new URL(server.url.replace('http:', 'https:'));
     const error = await errorOf(sendRequest(accountFor(), { method: 'GET', url }));
     expect(error).toBeInstanceOf(ConnectionError);

@@ -12,7 +12,7 @@ const proxyOf = (target: string, environment: Record<string, string>) =>
   proxyFor(new URL(target), environment)?.url.href;
 
 describe('the proxy for a target', () => {
-  it('is the proxy of its scheme, or HTTP_PROXY for https without HTTPS_PROXY', () => {
+  it('is the proxy of its scheme, or HTTP_PROXY for https if HTTPS_PROXY is not set', () => {
     const environment = { HTTPS_PROXY, HTTP_PROXY: 'http://plain.example:8080' };
     expect(proxyOf('https://a.example/', environment)).toBe('http://proxy.example:3128/');
     expect(proxyOf('http://a.example/', environment)).toBe('http://plain.example:8080/');

@@ -128,7 +128,7 @@ describe('an error response', () => {
     }
   });
 
-  it('shows no part of a secret at the cut of a long body', async () => {
+  it('shows no part of a secret at the end of a truncated body', async () => {
     const acme = accountFor();
     for (let before = 480; before <= 505; before++) {
       server.script.push(status(400, `${'x'.repeat(before)}${CANARY}`));

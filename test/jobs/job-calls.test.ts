@@ -125,7 +125,7 @@ describe('creating a job', () => {
     ['was requested before the call', {}, '2024-05-15T12:34:56Z'],
     ['does not say when it was requested', { requestedAt: undefined }, 'an unknown time'],
   ])(
-    'does not join a job of the same title that %s, as its rules may differ',
+    'does not join a job of the same title that %s, because its rules may differ',
     async (_, of, at) => {
       const other = { ...JOB, ...of };
       server.script.push(reset, listed(other), json(other));

@@ -64,7 +64,7 @@ describe('routeByTag', () => {
     await expect(run).rejects.toThrow(/A rule has the tag "rest"/);
   });
 
-  it('accepts such a tag in a stored post that an earlier step has dropped', async () => {
+  it('accepts a tag that equals this name if an earlier step has dropped the stored post', async () => {
     const folder = await temporaryFolder();
     const file = path.join(folder, 'posts.jsonl');
     const posts = ['a', 'rest'].map(

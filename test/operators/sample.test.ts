@@ -88,7 +88,7 @@ describe('sample', () => {
     expect(Math.abs(both.length - ids.length / 4)).toBeLessThan(4 * Math.sqrt(ids.length * 0.1875));
   });
 
-  it('distinguishes ids that are the same double', async () => {
+  it('distinguishes ids that are equal as doubles', async () => {
     const near = Array.from({ length: 64 }, (_, n) => String(2n ** 63n + BigInt(n)));
     const { length } = await sampled(near, { ratio: 0.5 });
     expect(length).toBeGreaterThan(12);

@@ -216,7 +216,7 @@ describe('counts', () => {
     await expect(gathered({ next: 'token' })).rejects.toThrow('skipped the bucket 202401302300');
   });
 
-  it('accept a first bucket that starts within its hour, and a last one that is cut', async () => {
+  it('accept a first bucket that starts within its hour, and a last bucket that is cut short', async () => {
     const dates = { fromDate: '202401010030', toDate: '202401010230' };
     for (const periods of [
       ['202401010030', '202401010100', '202401010200'],

@@ -76,7 +76,7 @@ describe('an incremental search', () => {
     });
   });
 
-  it('requests no minutes after the time of the service if this clock is ahead', async () => {
+  it('requests no minutes after the time of the service if the local clock is ahead', async () => {
     const folder = await temporaryFolder();
     service.clock.set(START);
     const ahead = () => {
@@ -93,7 +93,7 @@ describe('an incremental search', () => {
     expect(idsOf(await linesIn(folder))).toEqual(idsOf(await allPosts(searchable())));
   });
 
-  it('ends at the newest searchable minute of the service if this clock is 50 s ahead', async () => {
+  it('ends at the newest searchable minute of the service if the local clock is 50 s ahead', async () => {
     service.clock.set(START);
     const { serviceTime: _, ...others } = addresses;
     const timing = { ...impatient(), now: () => service.clock.now() + 50 * SECOND };

@@ -174,7 +174,7 @@ describe('a reset of the service', () => {
     expect((await stateOf(await serve({ stateFolder }))).jobs).toEqual([]);
   });
 
-  it('frees the used rates', async () => {
+  it('allows a request again whose rate limit was used up', async () => {
     const { service, found } = await serve({
       limits: { searchRate: { requests: 1, perMs: HOUR } },
     });

@@ -41,7 +41,7 @@ describe('the page of compliance events', () => {
     expect((await browser.get(`${address}?last=constructor&page=-7`)).status).toBe(200);
   });
 
-  it('reads only posts newer than its last view', async () => {
+  it('reads only posts that are newer than its last view', async () => {
     const posts = Array.from({ length: 200 }, (_, i) =>
       originalPost(NOW - i * 3 * MINUTE, String(1_790_000_000_000_000_000n - BigInt(i)), 'tea'),
     );

@@ -68,7 +68,7 @@ describe('a quote', () => {
     });
   });
 
-  it('is of the order of magnitude of the matches, which a short window counts exactly', async () => {
+  it('has the order of magnitude of the matches, which are counted exactly in a short window', async () => {
     const jobs = await localJobs();
     const wide = { fromDate: '202405150934', toDate: '202405151234', rules: [{ value: 'tea' }] };
     const uuid = await jobs.bring('quoted', wide);

@@ -15,7 +15,7 @@ function posts() {
   return minutes.flatMap(minute => samplePosts(minute));
 }
 
-describe('the reposts of and replies to a generated post', () => {
+describe('the reposts of a generated post and the replies to it', () => {
   it('are exactly those that the posts state', async () => {
     const expected = new Map<string, string[]>();
     for (const activity of posts().reverse()) {
