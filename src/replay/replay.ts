@@ -28,7 +28,10 @@ import { type Gap, type ReplayRun, runReplay } from './run-replay.js';
 
 export type { ReplayWait } from './replay-wait.js';
 
-/** The stream to replay. */
+/**
+ * The stream to replay: posts that match your rules, a tenth of all posts, all posts, posts that mention a
+ * user, or compliance events.
+ */
 export type StreamType = 'rulestream' | 'sample10' | 'firehose' | 'mentions' | 'compliance';
 
 export const STREAM_TYPES: readonly StreamType[] = [

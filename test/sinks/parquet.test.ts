@@ -488,6 +488,23 @@ describe('parquet with a checkpoint', () => {
       }
   });
 
+  it('removes parts of a killed run that had divided the items into more files', async () => {
+    const whole = new SimulatedDisk();
+    await run(whole);
+    const last = Object.keys(filesOf(whole)).filter(name => name.startsWith('/out/a.')).length;
+    const names = [last + 1, last + 2].map(
+      number => `/out/a.${String(number).padStart(4, '0')}.parquet.part`,
+    );
+    const disk = new SimulatedDisk();
+    disk.cutAt = Math.floor(whole.calls / 2);
+    await expect(run(disk)).rejects.toBeInstanceOf(PowerCut);
+    disk.keepAll();
+    for (const name of names) disk.put(name, Buffer.from('rows'));
+    await run(disk);
+    expect(await itemsOf(disk)).toEqual(all);
+    expect(Object.keys(filesOf(disk)).filter(name => name.endsWith('.part'))).toEqual([]);
+  });
+
   it('continues after a full disk at any call that writes', async () => {
     const whole = new SimulatedDisk();
     await run(whole);

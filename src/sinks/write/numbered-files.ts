@@ -31,6 +31,12 @@ export class NumberedFiles {
       while (outputs.has(numberedName(path, this.#number + 1))) this.#number++;
   }
 
+  /** The names that would follow the last file; none unless the size of files is limited. */
+  *nextNames(): Generator<string> {
+    if (this.#maxBytes === undefined) return;
+    for (let number = this.#number + 1; ; number++) yield numberedName(this.#path, number);
+  }
+
   add(entry: FileEntry): void {
     const file = this.fileFor(entry.byteLength);
     file.add(entry);

@@ -232,6 +232,16 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   /**
+   * Removes parts that a stopped run has left after the last file of each path. The size at which a file ends
+   * may depend on the times of commits, so the stopped run may have begun more files than this one.
+   */
+  async removeLeftParts(): Promise<void> {
+    for (const files of this.#byPath.values())
+      for (const name of files.nextNames())
+        if (this.has(name) || !(await this.parts.removeLeft(name))) break;
+  }
+
+  /**
    * Locks the output against other runs if there is only one output. If there are several outputs, each part
    * is checked instead.
    */

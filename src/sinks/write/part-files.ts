@@ -8,6 +8,7 @@ import {
   type OpenFile,
   regularStatus,
   statusOf,
+  unlinkIfThere,
   writeAll,
 } from '../../storage/file-system.js';
 import { makeFolder, syncFolder } from '../../storage/folder.js';
@@ -198,6 +199,16 @@ export class PartFiles {
     await this.#handles.abandon();
     const lock = await this.#lock?.catch(() => undefined);
     await lock?.release();
+  }
+
+  /** Removes a part that no file of this run has. Returns whether there was one. */
+  async removeLeft(file: string): Promise<boolean> {
+    const part = `${this.#names.absolute(file)}${PART}`;
+    return this.#guard('remove', part, async () => {
+      if ((await statusOf(this.#fs, part))?.isFile() !== true) return false;
+      await unlinkIfThere(this.#fs, part);
+      return true;
+    });
   }
 
   /**
