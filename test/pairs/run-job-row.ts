@@ -111,7 +111,7 @@ function download(
   const ending = new AbortController();
   faults.clear();
   if (row['download.(totals)'] === 'wrong')
-    faults.plant({ kind: 'wrong-totals', activityCount: 1, times: 'always' });
+    faults.plant({ kind: 'wrong-totals', totalFileSizeBytes: 1, times: 'always' });
   if (stop === 'the service fails')
     faults.plant({
       ...{ kind: 'status', status: 503, endpoint: 'job-files', times: 'always' },

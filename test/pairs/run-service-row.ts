@@ -257,7 +257,7 @@ async function tryIn(run: ServiceRow): Promise<void> {
 function plantFaults(row: Row, isFirst: boolean): void {
   const { faults } = service;
   if (row['jobFiles.(totals)'] === 'wrong')
-    faults.plant({ kind: 'wrong-totals', activityCount: 1, times: 'always' });
+    faults.plant({ kind: 'wrong-totals', totalFileSizeBytes: 1, times: 'always' });
   if (!isFirst) return;
   if (row['engagement.(failure)'] === 'once')
     faults.plant({ kind: 'status', endpoint: 'engagement', status: 503 });
