@@ -228,6 +228,17 @@ describe('files', () => {
     },
   );
 
+  it('removes the stale parts after its last numbered file, and no other file', async () => {
+    const out = await temporaryFolder();
+    for (const name of ['x.0003.part', 'x.0004.part', 'x.0006.part', 'y.0001.part'])
+      await writeFile(path.join(out, name), 'stale');
+    await pipeline(flowOf({ n: 1 }, { n: 2 }), files({ path: `${out}/x`, maxBytes: 10 }));
+    expect((await readdir(out)).toSorted()).toEqual([
+      ...['x.0001', 'x.0002'],
+      ...['x.0006.part', 'y.0001.part'],
+    ]);
+  });
+
   it('never writes plain lines under a name that ends in .zst', async () => {
     const out = await temporaryFolder();
     if (nodeZstd === undefined)

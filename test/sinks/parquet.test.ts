@@ -488,7 +488,7 @@ describe('parquet with a checkpoint', () => {
       }
   });
 
-  it('removes parts of a killed run that had divided the items into more files', async () => {
+  it('removes the stale parts of a killed run that began more files', async () => {
     const whole = new SimulatedDisk();
     await run(whole);
     const last = Object.keys(filesOf(whole)).filter(name => name.startsWith('/out/a.')).length;

@@ -143,10 +143,7 @@ export class Committer {
     // If there are rows but no files, a single commit is enough.
     await this.#commit(members.length === 0 ? 'complete' : 'finishing');
     if (members.length === 0) return [];
-    for (const { outputs } of members) {
-      await outputs.nameFiles();
-      await outputs.removeLeftParts();
-    }
+    for (const { outputs } of members) await outputs.finish();
     await this.#callOnFile('finishing');
     // The locks are released before the checkpoint is complete. A run that finds a complete checkpoint opens
     // no output, so it would not remove the lock of a killed run.

@@ -259,10 +259,7 @@ async function resume(
 /** Finishes the files of a run without a checkpoint. */
 async function finish(members: readonly Member[], signal: AbortSignal): Promise<CommittedFile[]> {
   const files = new Map((await settleAndSync(members)).map(file => [file.path, file]));
-  for (const { outputs } of members) {
-    await outputs.nameFiles();
-    await outputs.removeLeftParts();
-  }
+  for (const { outputs } of members) await outputs.finish();
   for (const { branch, callOnFile } of members) {
     const own = [...files.values()].filter(file => file.branch === branch);
     await callOnFile?.(own, signal, async (file, handedOn) => {

@@ -231,14 +231,20 @@ export class Outputs implements SharedByFiles, FilesByPath {
     );
   }
 
+  /** Gives all files their final names, and removes the stale parts of an earlier run. */
+  async finish(): Promise<void> {
+    await this.nameFiles();
+    await this.#removeStaleParts();
+  }
+
   /**
-   * Removes parts that a stopped run has left after the last file of each path. The size at which a file ends
-   * may depend on the times of commits, so the stopped run may have begun more files than this one.
+   * The size at which a numbered file ends may depend on the times of commits, so a run that was stopped may
+   * have begun more files than this one. Their parts come after the last file of a path.
    */
-  async removeLeftParts(): Promise<void> {
+  async #removeStaleParts(): Promise<void> {
     for (const files of this.#byPath.values())
       for (const name of files.nextNames())
-        if (this.has(name) || !(await this.parts.removeLeft(name))) break;
+        if (this.has(name) || !(await this.parts.removeStale(name))) break;
   }
 
   /**

@@ -201,8 +201,8 @@ export class PartFiles {
     await lock?.release();
   }
 
-  /** Removes a part that no file of this run has. Returns whether there was one. */
-  async removeLeft(file: string): Promise<boolean> {
+  /** Removes the part of a file that this run does not write. Returns whether there was one. */
+  async removeStale(file: string): Promise<boolean> {
     const part = `${this.#names.absolute(file)}${PART}`;
     return this.#guard('remove', part, async () => {
       if ((await statusOf(this.#fs, part))?.isFile() !== true) return false;
