@@ -7,7 +7,7 @@ import { internalsOf } from '../../flow/internals.js';
 import { workAhead } from '../../flow/read-ahead.js';
 import { kindOf } from '../../flow/wrong-item.js';
 import { recordOfItem } from './damaged-log.js';
-import { EncodedRows } from './row-list.js';
+import { EncodedRows } from './held-rows.js';
 
 /** The function `encode`, defined by the caller or created by a function such as `tables.toCsv`. */
 type Encode = (item: unknown) => unknown;

@@ -11,7 +11,7 @@ import {
   type Saved,
 } from './checkpoint-text.js';
 import { CommitRetries, type RetryOptions, type RetryRun } from './commit-retries.js';
-import type { RowList } from './row-list.js';
+import type { HeldRows } from './held-rows.js';
 
 /** Identifies the rows of one call of `write`. */
 export interface WriteRange {
@@ -61,7 +61,7 @@ export interface CommitEnd {
 /** Rows that are written in parts into an open transaction. */
 export interface OpenParts {
   /** The queue for the rows. */
-  readonly queue: Channel<RowList>;
+  readonly queue: Channel<HeldRows>;
   /** Settles when the rows are committed, or the commit has failed. */
   readonly committing: Promise<void>;
   /** Commits the rows. */
@@ -124,7 +124,7 @@ export class Target {
   }
 
   /** Commits rows and the cursor after them. */
-  async commit(rows: RowList, end: CommitEnd): Promise<void> {
+  async commit(rows: HeldRows, end: CommitEnd): Promise<void> {
     const next = this.#after(rows.count, end);
     const text = printSaved(next, this.#run.owner);
     this.#nextText = text;
@@ -151,7 +151,7 @@ export class Target {
    * cannot be retried.
    */
   openParts(): OpenParts {
-    const queue = new Channel<RowList>(1);
+    const queue = new Channel<HeldRows>(1);
     const { rows } = this.#options;
     async function* read() {
       for await (const lists of queue.batches()) for (const list of lists) yield* list.parts(rows);
@@ -172,7 +172,7 @@ export class Target {
    * @param parts The parts of the rows, in order.
    * @param end Called after the last part. Returns the state and the cursor to record.
    */
-  async #commitParts(parts: AsyncIterable<RowList>, end: () => CommitEnd): Promise<void> {
+  async #commitParts(parts: AsyncIterable<HeldRows>, end: () => CommitEnd): Promise<void> {
     const { id, commits } = this.saved;
     let next: Saved | undefined;
     let text: string | undefined;
@@ -224,7 +224,7 @@ export class Target {
   }
 
   async #writeInTransaction(
-    parts: () => Iterable<RowList> | AsyncIterable<RowList>,
+    parts: () => Iterable<HeldRows> | AsyncIterable<HeldRows>,
     tokens: string,
     textAfter: () => string,
   ): Promise<void> {
@@ -249,7 +249,7 @@ export class Target {
    * then saves that they are written.
    */
   async #writePending(
-    parts: () => Iterable<RowList>,
+    parts: () => Iterable<HeldRows>,
     commit: { readonly tokens: string; readonly next: Saved; readonly text: string },
   ): Promise<void> {
     const { next, text, tokens } = commit;

@@ -18,8 +18,8 @@ import {
   type Pending,
   parseCursor,
 } from './checkpoint-text.js';
+import { HeldRows } from './held-rows.js';
 import { RowEncoder } from './row-encoder.js';
-import { RowList } from './row-list.js';
 import { type OpenParts, Target, type TargetOptions } from './transaction.js';
 
 export interface UncommittedRowsOptions extends TargetOptions {
@@ -82,13 +82,13 @@ export class UncommittedRows implements CheckpointStore {
    * The rows that have arrived since the last commit started: the rows before the last cursor, and the rows
    * after it.
    */
-  #reached = new RowList();
-  #rest = new RowList();
+  #reached = new HeldRows();
+  #rest = new HeldRows();
   /** The last cursor since the last commit started, and the latest time at which to commit it. */
   #cursor: Cursor | undefined;
   #dueAt: number | undefined;
   /** The rows that the running commit writes. */
-  #taken = new RowList();
+  #taken = new HeldRows();
   #parts: OpenParts | undefined;
   /** Whether the open transaction contains rows that came after the last cursor. */
   #partsPassCursor = false;
@@ -246,7 +246,7 @@ export class UncommittedRows implements CheckpointStore {
 
   begin(): void {
     this.#taken = this.#reached;
-    this.#reached = new RowList();
+    this.#reached = new HeldRows();
     this.#cursor = undefined;
     this.#dueAt = undefined;
   }
@@ -254,7 +254,7 @@ export class UncommittedRows implements CheckpointStore {
   async replace({ state, cursor, files }: Omit<CheckpointText, 'owner'>): Promise<void> {
     await this.#lock?.lock.check();
     const rows = this.#taken;
-    this.#taken = new RowList();
+    this.#taken = new HeldRows();
     const end = { state, cursor, files };
     if (this.#parts === undefined) await this.#target.commit(rows, end);
     else {
@@ -285,7 +285,7 @@ export class UncommittedRows implements CheckpointStore {
 
   #reachAll(): void {
     this.#reached.append(this.#rest);
-    this.#rest = new RowList();
+    this.#rest = new HeldRows();
   }
 
   /** Commits the rows before the last cursor, even if no commit is due. */
@@ -339,7 +339,7 @@ export class UncommittedRows implements CheckpointStore {
     this.#partsPassCursor ||= this.#rest.count > 0;
     this.#reachAll();
     const rows = this.#reached;
-    this.#reached = new RowList();
+    this.#reached = new HeldRows();
     await this.#parts.queue.add([rows]);
     if (this.#progress !== undefined) this.#progress.written += rows.count;
   }

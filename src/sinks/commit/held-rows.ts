@@ -13,7 +13,7 @@ export class EncodedRows {
  * The rows of `committed` that wait for a commit. An element is either an item, which is one row, or
  * `EncodedRows`.
  */
-export class RowList {
+export class HeldRows {
   readonly #elements: unknown[] = [];
   #count = 0;
 
@@ -41,21 +41,21 @@ export class RowList {
   }
 
   /** Appends the rows of another list. */
-  append(other: RowList): void {
+  append(other: HeldRows): void {
     this.add(other.#elements);
   }
 
   /** Splits the rows into lists of at most `max` rows. Rows that were encoded together stay together. */
-  *parts(max: number): Generator<RowList> {
+  *parts(max: number): Generator<HeldRows> {
     if (this.#count <= max) {
       if (this.#count > 0) yield this;
       return;
     }
-    let part = new RowList();
+    let part = new HeldRows();
     for (const element of this.#elements) {
       if (part.count > 0 && part.count + rowsIn(element) > max) {
         yield part;
-        part = new RowList();
+        part = new HeldRows();
       }
       part.add([element]);
     }
