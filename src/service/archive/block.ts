@@ -51,7 +51,7 @@ export interface BlockStore {
  */
 export type Occurrence = number;
 
-export const TEXT_STRIDE = 0x100_0000;
+const TEXT_STRIDE = 0x100_0000;
 
 /** The kinds of strings in a post. The index of a string, modulo 4, is its kind. */
 export const TEXT = 0;
@@ -60,6 +60,11 @@ export const DISPLAY = 2;
 export const FIELD = 3;
 
 export type TextKind = typeof TEXT | typeof ADDRESS | typeof DISPLAY | typeof FIELD;
+
+/** The index of a string among all strings of a post. `index` is its index among those of its kind. */
+export const indexOfText = (index: number, kind: TextKind): number => 4 * index + kind;
+
+export const occurrenceAt = (text: number, word: number): Occurrence => text * TEXT_STRIDE + word;
 
 export const textNumberOf = (occurrence: Occurrence): number =>
   Math.floor(occurrence / TEXT_STRIDE);

@@ -5,10 +5,10 @@ import {
   DISPLAY,
   type DocumentSet,
   FIELD,
+  indexOfText,
   type Occurrence,
+  occurrenceAt,
   TEXT,
-  TEXT_STRIDE,
-  type TextKind,
 } from '../archive/block.js';
 import { getOrMake } from '../cache.js';
 import { homeIn, NO_AUTHOR, pageLink, placeFields, postWith, wordsIn } from './partial-posts.js';
@@ -90,8 +90,8 @@ export class SampleWords {
       position += text.length;
       if (address === undefined || display === undefined) continue;
       link++;
-      addOccurrences(found, word, address, numberOf(link, ADDRESS), 0);
-      addOccurrences(found, word, display, numberOf(link, DISPLAY), 0);
+      addOccurrences(found, word, address, indexOfText(link, ADDRESS), 0);
+      addOccurrences(found, word, display, indexOfText(link, DISPLAY), 0);
     }
     const isQuote = (atoms[at] as number) >= QUOTES && (atoms[at] as number) < LANGUAGE;
     const hasMedia = (atoms.at(-1) as number) >= IMAGES;
@@ -103,8 +103,8 @@ export class SampleWords {
       addOccurrencesIn(found, word, short, TEXT, position);
       position += SHORT_LINK_WORDS;
       const { expanded, display } = pageLink(content.target, this.#drafts);
-      addOccurrencesIn(found, word, expanded, numberOf(link + 1, ADDRESS), 0);
-      addOccurrencesIn(found, word, display, numberOf(link + 1, DISPLAY), 0);
+      addOccurrencesIn(found, word, expanded, indexOfText(link + 1, ADDRESS), 0);
+      addOccurrencesIn(found, word, display, indexOfText(link + 1, DISPLAY), 0);
     }
     if (hasMedia) addOccurrencesIn(found, word, mediaLink(content), TEXT, position);
   }
@@ -113,7 +113,7 @@ export class SampleWords {
     let number = 0;
     for (const atom of atoms)
       for (const words of this.#fieldWords(field, atom))
-        addOccurrences(found, word, words, numberOf(number++, FIELD), 0);
+        addOccurrences(found, word, words, indexOfText(number++, FIELD), 0);
   }
 
   /** Returns the words of each string that an atom adds to a field. */
@@ -148,9 +148,6 @@ export class SampleWords {
 /** The number of words of a short link. */
 const SHORT_LINK_WORDS = 4;
 
-/** Returns the index in a post of the `index`-th string of its kind. See `Occurrence`. */
-const numberOf = (index: number, kind: TextKind): number => index * 4 + kind;
-
 /** Adds each position at which a word occurs in a string. `start` is the position of the string's first word. */
 function addOccurrences(
   found: Occurrence[],
@@ -160,7 +157,7 @@ function addOccurrences(
   start: number,
 ): void {
   for (let i = 0; i < words.length; i++)
-    if (words[i] === word) found.push(text * TEXT_STRIDE + start + i);
+    if (words[i] === word) found.push(occurrenceAt(text, start + i));
 }
 
 /**

@@ -2,7 +2,7 @@ import { SECOND } from '../../../base/time.js';
 import { HASH_START, hashText } from '../../../rules/post/tokeniser.js';
 import { getOrMake } from '../../cache.js';
 import { newestFirst } from '../archive.js';
-import { type Occurrence, TEXT_STRIDE, textNumberOf, wordIndexOf } from '../block.js';
+import { type Occurrence, occurrenceAt, textNumberOf, wordIndexOf } from '../block.js';
 import type { SortedPost } from './post-sorter.js';
 import type { IndexedTerm } from './read-post.js';
 
@@ -145,7 +145,7 @@ export function readOccurrences(from: VarintReader, into?: Occurrence[]): void {
     if (value === NONE) return;
     if ((value & 2) !== 0) text = from.next();
     isLast = (value & 1) !== 0;
-    into?.push(text * TEXT_STRIDE + (value >>> 2));
+    into?.push(occurrenceAt(text, value >>> 2));
   }
 }
 

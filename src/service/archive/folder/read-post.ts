@@ -12,10 +12,12 @@ import {
   ADDRESS,
   DISPLAY,
   FIELD,
+  indexOfText,
   type Occurrence,
+  occurrenceAt,
   type PostLocation,
   TEXT,
-  TEXT_STRIDE,
+  type TextKind,
 } from '../block.js';
 import type { FileLine } from './folder-files.js';
 
@@ -95,10 +97,10 @@ function locationOf({ position, place }: PostFields): Omit<PostLocation, 'docume
 /** Returns the occurrences of each word of a post, by term. The term of a word in a field has the field's prefix. */
 function occurrencesOf(post: RulePost): ReadonlyMap<string, readonly Occurrence[]> {
   const all = new Map<string, Occurrence[]>();
-  const add = (kind: number, prefix: string, lists: readonly Tokens[]) => {
+  const add = (kind: TextKind, prefix: string, lists: readonly Tokens[]) => {
     for (const [i, { words }] of lists.entries())
       for (const [index, word] of words.entries()) {
-        const occurrence = (4 * i + kind) * TEXT_STRIDE + index;
+        const occurrence = occurrenceAt(indexOfText(i, kind), index);
         getOrMake(all, prefix + word, () => []).push(occurrence);
       }
   };
