@@ -24,7 +24,7 @@ import { getOrMake, WeightedCache } from '../cache.js';
 import { EventLoopYield } from '../event-loop-yield.js';
 import { seedOf } from './random.js';
 import { cornersOf, pointOf } from './render-parts.js';
-import { type AtomIndex, IMAGES, MAX_ATOMS, PLACE } from './sample-atoms.js';
+import { type AtomIndex, IMAGES, MAX_ATOMS, TAGGED_PLACE } from './sample-atoms.js';
 import { SampleAuthors } from './sample-authors.js';
 import {
   DraftSlot,
@@ -227,7 +227,7 @@ class SampleBlock implements Block, BlockDetails {
     const found: PostLocation[] = [];
     for (let document = 0; document < this.count; document++) {
       const own = atoms.subarray(starts[document], starts[document + 1]);
-      if (!own.some(atom => atom >= PLACE && atom < IMAGES)) continue;
+      if (!own.some(atom => atom >= TAGGED_PLACE && atom < IMAGES)) continue;
       const draft = this.#draftAt(document);
       const place = PLACES[draft.place] as SamplePlace;
       const point = pointOf(draft, place);

@@ -13,8 +13,8 @@ export const LANGUAGE: number = QUOTES + AUTHORS;
 /** The atom for the language of posts without words. */
 export const WORDLESS: number = LANGUAGE + LANGUAGES.length;
 export const SOURCE: number = WORDLESS + 1;
-export const PLACE: number = SOURCE + SOURCES.length;
-export const IMAGES: number = PLACE + PLACES.length;
+export const TAGGED_PLACE: number = SOURCE + SOURCES.length;
+export const IMAGES: number = TAGGED_PLACE + PLACES.length;
 export const VIDEO: number = IMAGES + 1;
 export const ANIMATION: number = IMAGES + 2;
 export const ATOMS: number = IMAGES + 3;

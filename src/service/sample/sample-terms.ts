@@ -20,10 +20,10 @@ import {
   IMAGES,
   LANGUAGE,
   MENTIONS,
-  PLACE,
   QUOTES,
   RETWEETS_OF,
   SOURCE,
+  TAGGED_PLACE,
   TO,
   VIDEO,
   WORDLESS,
@@ -103,7 +103,7 @@ export class SampleTerms {
     for (const [i, { code }] of LANGUAGES.entries()) this.#add(LANGUAGE + i, { lang: code });
     this.#add(WORDLESS, { lang: 'und' });
     for (const [i, source] of SOURCES.entries()) this.#add(SOURCE + i, { source });
-    for (const [i, place] of PLACES.entries()) this.#add(PLACE + i, placeFields(place));
+    for (const [i, place] of PLACES.entries()) this.#add(TAGGED_PLACE + i, placeFields(place));
     this.#add(IMAGES, mediaFields('photo'));
     this.#add(VIDEO, mediaFields('video'));
     this.#add(ANIMATION, mediaFields('animated_gif'));
@@ -130,7 +130,7 @@ export class SampleTerms {
     if (kind === 'reply' && target !== undefined) atoms[end++] = TO + target.author;
     atoms[end++] = content.isWordless ? WORDLESS : LANGUAGE + content.language;
     atoms[end++] = SOURCE + draft.source;
-    if (draft.place >= 0) atoms[end++] = PLACE + draft.place;
+    if (draft.place >= 0) atoms[end++] = TAGGED_PLACE + draft.place;
     const { media } = content;
     if (media > 0) atoms[end++] = media < 5 ? IMAGES : media === 5 ? VIDEO : ANIMATION;
     return end;

@@ -17,9 +17,9 @@ import {
   FROM,
   IMAGES,
   LANGUAGE,
-  PLACE,
   QUOTES,
   RETWEETS_OF,
+  TAGGED_PLACE,
   TO,
 } from './sample-atoms.js';
 import type { SampleDrafts, SampleHead } from './sample-draft.js';
@@ -118,7 +118,7 @@ export class SampleWords {
 
   /** Returns the words of each string that an atom adds to a field. */
   #fieldWords({ prefix, texts }: IndexedField, atom: number): readonly (readonly string[])[] {
-    const place = PLACES[atom - PLACE];
+    const place = PLACES[atom - TAGGED_PLACE];
     const home =
       atom >= FROM && atom < TO ? this.#drafts.authors.livesIn(atom - FROM).home : undefined;
     const of = place ?? home;
