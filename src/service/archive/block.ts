@@ -61,7 +61,7 @@ export const FIELD = 3;
 
 export type TextKind = typeof TEXT | typeof ADDRESS | typeof DISPLAY | typeof FIELD;
 
-/** The index of a string among all strings of a post. `index` is its index among those of its kind. */
+/** The index of a string among all strings of a post. `index` is its index among the strings of its kind. */
 export const indexOfText = (index: number, kind: TextKind): number => 4 * index + kind;
 
 export const occurrenceAt = (text: number, word: number): Occurrence => text * TEXT_STRIDE + word;
