@@ -15,7 +15,7 @@ interface Done {
 const QUERIES = [
   'coffee',
   'coffee -has:links',
-  'from:MiloMusic10972',
+  'from:sanareads3',
   '"good morning"',
   'coffee -"good morning"',
   'morbenlo',

@@ -7,6 +7,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { runSuite } from './faults/run-suite.js';
 import { type Mutant, mirroredFolder, mutated, readMutants, sampled } from './mutate.js';
+import { numberFlag } from './number-flag.js';
 
 const HELP = `npm run mutants -- [TEXT...] [--sample N] [--seed N]
 
@@ -42,8 +43,8 @@ async function main(): Promise<number> {
       positionals.length === 0 ||
       positionals.some(text => file.includes(text) || mistake.includes(text)),
   );
-  const seed = numberOf('seed', values.seed) ?? Math.floor(Math.random() * 2 ** 31);
-  const count = numberOf('sample', values.sample) ?? wanted.length;
+  const seed = numberFlag('seed', values.seed) ?? Math.floor(Math.random() * 2 ** 31);
+  const count = numberFlag('sample', values.sample) ?? wanted.length;
   const mutants = sampled(wanted, count, seed);
   if (mutants.length === 0) throw new Error('No mutant has such a file or mistake');
   console.log(`${mutants.length} of ${wanted.length} mutants, seed ${seed}`);
@@ -63,12 +64,6 @@ async function main(): Promise<number> {
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-function numberOf(flag: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (!/^\d+$/.test(text)) throw new Error(`--${flag} is a number, not ${JSON.stringify(text)}`);
-  return Number(text);
 }
 
 function describe({ file, mistake }: Mutant): string {

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { spawn } from './child-processes.js';
 import { runSuite } from './faults/run-suite.js';
+import { numberFlag } from './number-flag.js';
 
 const HELP = `npm run repeat -- [--runs N] [--busy N]
 
@@ -15,15 +16,17 @@ const HELP = `npm run repeat -- [--runs N] [--busy N]
 
 const { values } = parseArgs({
   options: {
-    runs: { type: 'string', default: '20' },
-    busy: { type: 'string', default: '8' },
+    runs: { type: 'string' },
+    busy: { type: 'string' },
     help: { type: 'boolean' },
   },
 });
 if (values.help === true) process.stdout.write(HELP);
-else process.exitCode = await main(countOf('runs'), countOf('busy'));
+else process.exitCode = await main();
 
-async function main(runs: number, busy: number): Promise<number> {
+async function main(): Promise<number> {
+  const runs = numberFlag('runs', values.runs) ?? 20;
+  const busy = numberFlag('busy', values.busy) ?? 8;
   const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-repeat-'));
   let passed = 0;
   try {
@@ -63,10 +66,4 @@ async function outcomeOf(folder: string, loops: number): Promise<Outcome> {
   } finally {
     for (const loop of busy) loop.kill('SIGKILL');
   }
-}
-
-function countOf(flag: 'runs' | 'busy'): number {
-  const text = values[flag];
-  if (!/^\d+$/.test(text)) throw new Error(`--${flag} is a number, not ${JSON.stringify(text)}`);
-  return Number(text);
 }
