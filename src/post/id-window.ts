@@ -19,7 +19,6 @@ interface IdReader {
  */
 class IdChunk {
   length = 0;
-  next: IdChunk | undefined;
   /** The ids as pairs of 32-bit halves. Both halves are 0 if the id is in `#others`. */
   readonly #halves = new Uint32Array(2 * CHUNK);
   readonly #others = new Map<number, string>();
@@ -113,11 +112,11 @@ export class IdWindow {
   readonly #size: number;
   #count = 0;
   /**
-   * The ids in the order in which they were added. They begin at `#offset` in `#first`, and end with the last
-   * id in `#last`.
+   * The ids in the order in which they were added. They begin at `#offset` in the first chunk. The first chunk
+   * is removed from a copy, so that a state keeps its chunks, and no later ones.
    */
-  #last = new IdChunk();
-  #first = this.#last;
+  #chunks = [new IdChunk()];
+  #last = this.#chunks[0]!;
   #offset = 0;
   /**
    * A hash table with open addressing and linear probing. Each slot is a pair of halves. Zeros mark a free
@@ -150,10 +149,10 @@ export class IdWindow {
 
   /** Returns a snapshot of the ids. It is converted to text only when it is saved. */
   state(): { toJSON(): string[] } {
-    const first = this.#first;
+    const chunks = this.#chunks;
     const offset = this.#offset;
     const count = this.#count;
-    return { toJSON: () => textsOf(first, offset, count) };
+    return { toJSON: () => textsOf(chunks, offset, count) };
   }
 
   /** Adds the ids of a `state` that was saved. Throws for anything else. */
@@ -191,8 +190,8 @@ export class IdWindow {
   /** Advances to the next position. Called after an id was added. */
   #added(): void {
     if (this.#last.length === CHUNK) {
-      this.#last.next = new IdChunk();
-      this.#last = this.#last.next;
+      this.#last = new IdChunk();
+      this.#chunks.push(this.#last);
     }
     if (++this.#count > this.#size) this.#forget();
     if (2 * this.#numbers >= this.#mask) this.#grow();
@@ -200,10 +199,10 @@ export class IdWindow {
 
   #forget(): void {
     if (this.#offset === CHUNK) {
-      this.#first = this.#first.next!;
+      this.#chunks = this.#chunks.slice(1);
       this.#offset = 0;
     }
-    this.#first.read(this.#offset++, this.#forgotten);
+    this.#chunks[0]!.read(this.#offset++, this.#forgotten);
     this.#count--;
   }
 
@@ -270,11 +269,12 @@ function hash(high: number, low: number): number {
   return Math.imul(mixed, 0xc2b2ae35) >>> 7;
 }
 
-function textsOf(first: IdChunk, offset: number, count: number): string[] {
+function textsOf(chunks: readonly IdChunk[], offset: number, count: number): string[] {
   const texts: string[] = [];
-  let chunk: IdChunk | undefined = first;
   let from = offset;
-  for (let left = count; left > 0 && chunk !== undefined; chunk = chunk.next) {
+  let left = count;
+  for (const chunk of chunks) {
+    if (left === 0) break;
     const to = Math.min(CHUNK, from + left);
     if (to > from) texts.push(chunk.text(from, to));
     left -= to - from;

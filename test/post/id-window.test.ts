@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { IdWindow } from '../../src/post/id-window.js';
+import { collectGarbage } from '../collect-garbage.js';
 import { bySuite } from '../suite.js';
 
 /** A simple model of the window, as a list of ids. */
@@ -170,4 +171,21 @@ it('an IdWindow without a limit takes little memory for few ids', () => {
   const windows = Array.from({ length: 500 }, () => new IdWindow(Number.POSITIVE_INFINITY));
   for (const window of windows) window.add('1050118621198921728');
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(100e6);
+});
+
+it('an IdWindow frees old ids even if its first state is kept', async () => {
+  const window = new IdWindow(10_000);
+  window.add('1050118621198921728');
+  const state = window.state();
+  collectGarbage();
+  const before = process.memoryUsage().arrayBuffers;
+  for (let id = 1; id < 2_000_000; id++) window.addNumber(id, id);
+  // Memory of buffers is freed a moment after the collection.
+  await expect
+    .poll(() => {
+      collectGarbage();
+      return process.memoryUsage().arrayBuffers - before;
+    })
+    .toBeLessThan(2e6);
+  expect(state.toJSON()).toEqual(['1050118621198921728']);
 });
