@@ -10,6 +10,8 @@ const gaps: Gap[] = [];
 
 setUpServiceReplay({ postsPerMinute: 1 });
 beforeEach(() => {
+  // The number of generated posts depends on the time of day.
+  service.clock.set(Date.UTC(2026, 10, 20, 15));
   start = floorTo(MINUTE, service.clock.now()) - 2 * HOUR;
   gaps.length = 0;
 });
