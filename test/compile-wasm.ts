@@ -28,7 +28,7 @@ export const ENCODE_VALUES: Module = {
   maximumMemory: 65_536,
 };
 
-/** Compiles a module. Returns the content of the file whose name ends in `-wasm.ts`. */
+/** Compiles a module. Returns the source text of its generated file, whose name ends in `-wasm.ts`. */
 export async function compileWasm({ source, initialMemory, maximumMemory }: Module) {
   const text = await readFile(path.join(root, `${source}.as`), 'utf8');
   let wasm = new Uint8Array();

@@ -48,7 +48,7 @@ const UPDATE_EVERY_MS = 250;
 const GAUGE_WIDTH = 24;
 /** A narrower terminal has no room for a gauge next to the text. */
 const GAUGE_COLUMNS = 60;
-/** When a part of the line is cut, this many words at its end are kept, such as `until 00:41 UTC`. */
+/** The number of last words that are kept when a part of the line is shortened, such as `until 00:41 UTC`. */
 const TAIL_WORDS = 3;
 
 export function showProgress(

@@ -37,7 +37,7 @@ export function readClause(reader: RuleReader): Leaf {
   return reader.unread(start);
 }
 
-/** The maximum distance of a proximity, in tokens. */
+/** The maximum distance that a proximity operator such as `"a b"~6` may have, in tokens. */
 const MAX_DISTANCE = 6;
 
 const PREFIXES: ReadonlyMap<number, TextClause['kind']> = new Map([

@@ -2,8 +2,8 @@ import { isLoopback } from '../../base/is-loopback.js';
 import { type ClientLimits, clientLimits, type Limits } from './service-limits.js';
 
 /**
- * The URLs of a running service, its names, and the credentials that it accepts. Can be passed to
- * `account()`.
+ * The URLs of a running service, the names of its account and its streams, and the credentials that it accepts.
+ * Can be passed to `account()`.
  */
 export interface Addresses {
   /** `{base_url}`: search and counts. */
@@ -26,7 +26,7 @@ export interface Addresses {
   readonly consoleUrl: string;
   /** `{status_url}`: the status page. */
   readonly statusUrl: string;
-  /** Identifies the posts of the service for checkpoints; absent for an `Archive` that was passed in. */
+  /** The id by which a checkpoint recognises the posts of this service. Absent with an `Archive` of the caller. */
   readonly localService: string | undefined;
   readonly account: string;
   /** The label of the search endpoints. */

@@ -141,7 +141,7 @@ interface RateCheck {
 /**
  * Counts a request in all windows or in none.
  *
- * @param message Creates the message of the family for an exceeded limit.
+ * @param message Creates the error message for an exceeded limit. Each family of endpoints has its own wording.
  * @throws HttpProblem 429 with `Retry-After` if a window is full.
  */
 export function checkRate(

@@ -29,8 +29,8 @@ export class Nonces {
   /**
    * Returns whether a nonce with this timestamp would be recognised if it were repeated.
    *
-   * @param now The current time in seconds. If the clock was set back to before the seconds whose nonces were
-   * dropped, every nonce is accepted again.
+   * @param now The current time in seconds. If the clock was set back so far that this is earlier than the
+   * dropped nonces, the answer is `true` for every timestamp.
    */
   canCheck(timestamp: number, now: number): boolean {
     return timestamp >= this.#completeSince || now < this.#completeSince;

@@ -11,8 +11,8 @@ import { type PathTemplate, untagged } from './path-template.js';
 /** The maximum number of files that a thread writes in one call. */
 const FILES_AT_A_TIME = 32;
 /**
- * If the posts of a stored file go to more files than this, with fewer bytes per file than this, then the
- * main thread collects the lines and writes the files.
+ * If the posts of a stored file go to more than `MANY_FILES` files, with fewer than `FEW_BYTES` bytes per file,
+ * then the main thread collects the lines and writes the files.
  */
 const MANY_FILES = 64;
 const FEW_BYTES = 16 * 1024;

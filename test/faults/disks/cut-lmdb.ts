@@ -8,8 +8,8 @@ export interface CutOptions {
   readonly folder: string;
   readonly seed: number;
   /**
-   * Whether to cut the power at all calls, or only at calls that sync, because most data is
-   * unsynced just before them. @default 'all'
+   * The calls at which to cut the power: all of them, or only those that sync. Just before a sync,
+   * the most data is unsynced. @default 'all'
    */
   readonly moments?: 'all' | 'syncs' | undefined;
   /** The folder of the compiled scripts. @default the folder of this file */

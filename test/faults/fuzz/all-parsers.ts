@@ -11,7 +11,7 @@ import { geoRules, ruleTexts } from './rules.js';
 import { authorization, forms, names, nextTokens, times } from './texts.js';
 import { requests, responses } from './wires.js';
 
-/** All parsers of external data, by the name of their cell. */
+/** All parsers of external data, by their names in `npm run faults -- fuzz NAME`. */
 export const PARSERS: ReadonlyMap<string, ParserKind> = new Map(
   Object.entries({
     lines,

@@ -166,8 +166,8 @@ export class Course {
           return this.#slower(name);
       }
     });
-    // The samples are sorted, because Math.max cannot take as many arguments as a listing may have
-    // samples.
+    // Sorted to find the highest sample. There may be more samples than `Math.max` can take
+    // arguments.
     const samples = [
       ...this.#samples.map(sample => sample[MEMORY] ?? 0),
       ...[...this.#watched.values()].flat(),

@@ -58,7 +58,7 @@ describe.each(PRODUCTS)('many rules together for %s', product => {
         fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })),
         (steps, guesses) => {
           const frequency = () => guesses.next().value as number;
-          // The index reviews the rules after each post, which often moves rules to other terms.
+          // With 1, the index chooses again after each post under which term a rule is stored.
           const index = new RuleIndex(dialectOf(product), frequency, 1);
           const model = new Map<number, (activity: Activity) => boolean>();
           for (const step of steps)
