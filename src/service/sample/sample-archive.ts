@@ -24,10 +24,9 @@ import { getOrMake, WeightedCache } from '../cache.js';
 import { EventLoopYield } from '../event-loop-yield.js';
 import { seedOf } from './random.js';
 import { cornersOf, pointOf } from './render-parts.js';
-import { type AtomIndex, IMAGES, MAX_ATOMS, TAGGED_PLACE } from './sample-atoms.js';
+import { type AtomIndex, IMAGES, TAGGED_PLACE } from './sample-atoms.js';
 import { SampleAuthors } from './sample-authors.js';
 import {
-  DraftSlot,
   idOf,
   REACTIONS,
   type SampleDraft,
@@ -158,10 +157,6 @@ function sampleBlocks(posts: SamplePosts): BlockStore {
   };
 }
 
-/** A buffer in which indexes are built, because the size of an index is not known in advance. */
-let scratch = new Int32Array(0);
-const SLOT = new DraftSlot();
-
 class SampleBlock implements Block, BlockDetails {
   readonly details: BlockDetails = this;
   readonly count: number;
@@ -263,15 +258,14 @@ class SampleBlock implements Block, BlockDetails {
     const { drafts, terms } = this.#sample;
     const before = this.#before;
     const starts = new Int32Array(this.count + 1);
-    if (scratch.length < this.count * MAX_ATOMS) scratch = new Int32Array(this.count * MAX_ATOMS);
+    const atoms: number[] = [];
     let document = 0;
-    let end = 0;
     for (let i = before.length - 2; i >= 0; i--)
       for (let index = (before[i + 1] as number) - (before[i] as number) - 1; index >= 0; index--) {
-        end = terms.collect(drafts.draft(this.#firstMinute + i, index, SLOT), scratch, end);
-        starts[++document] = end;
+        terms.collect(drafts.draft(this.#firstMinute + i, index), atoms);
+        starts[++document] = atoms.length;
       }
-    return { starts, atoms: scratch.slice(0, end) };
+    return { starts, atoms: new Int32Array(atoms) };
   }
 
   /**

@@ -1,5 +1,4 @@
 import { AUTHORS } from './sample-authors.js';
-import { MAX_PARTS } from './sample-draft.js';
 import { FRAGMENTS, fragmentKey, MENTION } from './sample-fragments.js';
 import { LANGUAGES, PLACES, SOURCES } from './sample-vocabulary.js';
 
@@ -18,8 +17,6 @@ export const IMAGES: number = TAGGED_PLACE + PLACES.length;
 export const VIDEO: number = IMAGES + 1;
 export const ANIMATION: number = IMAGES + 2;
 export const ATOMS: number = IMAGES + 3;
-/** The maximum number of atoms of a post. */
-export const MAX_ATOMS: number = MAX_PARTS + 8;
 
 /** The posts of a block as atoms, one post after another. `starts` has the index of the first atom of each post. */
 export interface AtomIndex {

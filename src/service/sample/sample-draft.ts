@@ -4,7 +4,6 @@ import { SampleAuthors } from './sample-authors.js';
 import {
   CASHTAG,
   EMOTION,
-  type FragmentList,
   fragmentKey,
   LINK,
   leadKey,
@@ -29,8 +28,6 @@ import {
   SOURCES,
   TOPICS,
 } from './sample-vocabulary.js';
-
-type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 type SampleKind = 'post' | 'reply' | 'retweet' | 'quote' | 'edit';
 
@@ -105,10 +102,12 @@ export interface SampleHead {
 }
 
 /** A post before it is printed. Every choice is an index into a list. */
-export interface SampleDraft extends SampleHead, FragmentList {
+export interface SampleDraft extends SampleHead {
   readonly language: number;
   /** Whether the text has no sentence, so that the service recognises no language. */
   readonly isWordless: boolean;
+  /** The keys of its fragments, in order. */
+  readonly parts: readonly number[];
   /** The media: 1 to 4 photos, 5 for a video, 6 for an animation. */
   readonly media: number;
   /** The index of a place, or -1. */
@@ -117,37 +116,6 @@ export interface SampleDraft extends SampleHead, FragmentList {
   readonly source: number;
   readonly retweets: number;
   readonly likes: number;
-}
-
-/** The maximum number of fragments of a text. */
-export const MAX_PARTS = 24;
-
-/** A draft that can be changed to the draft of another post, so that an index needs no object for each post. */
-export class DraftSlot implements SampleDraft {
-  at = 0;
-  minute = 0;
-  index = 0;
-  author = 0;
-  kind: SampleKind = 'post';
-  target: SampleHead | undefined = undefined;
-  language = 0;
-  isWordless = false;
-  readonly parts: Int32Array = new Int32Array(MAX_PARTS);
-  partCount = 0;
-  media = 0;
-  place = -1;
-  hasPoint = false;
-  source = 0;
-  retweets = 0;
-  likes = 0;
-
-  add(key: number): void {
-    this.parts[this.partCount++] = key;
-  }
-
-  remove(at: number): void {
-    this.parts.copyWithin(at, at + 1, this.partCount--);
-  }
 }
 
 // The days on which the service introduced features.
@@ -216,17 +184,6 @@ export class SampleDrafts {
   }
 
   head(minute: number, index: number): SampleHead {
-    return this.#readHead(minute, index, {
-      at: 0,
-      minute,
-      index,
-      author: 0,
-      kind: 'post',
-      target: undefined,
-    });
-  }
-
-  #readHead<Head extends Mutable<SampleHead>>(minute: number, index: number, into: Head): Head {
     const at = this.timeOf(minute, index);
     const random = this.#random;
     const start = minute * MINUTE;
@@ -236,60 +193,58 @@ export class SampleDrafts {
     const which = random.next();
     const kind = kindOf(roll, at);
     const target = kind === 'post' ? undefined : this.#targetOf(kind, minute, back, which);
-    into.at = at;
-    into.minute = minute;
-    into.index = index;
-    into.kind = target === undefined ? 'post' : kind;
+    if (target === undefined) return { at, minute, index, author, kind: 'post', target };
     // The author of an edit is the author of the edited post.
-    into.author = kind === 'edit' && target !== undefined ? target.author : author;
-    into.target = target;
-    return into;
+    return { at, minute, index, author: kind === 'edit' ? target.author : author, kind, target };
   }
 
-  /** @param into This object is changed to the draft, and returned. */
-  draft(minute: number, index: number, into: DraftSlot = new DraftSlot()): SampleDraft {
-    return this.#readDraft(this.#readHead(minute, index, into));
+  draft(minute: number, index: number): SampleDraft {
+    return this.draftOf(this.head(minute, index));
   }
 
-  /** @param into This object is changed to the draft, and returned. */
-  draftOf(head: SampleHead, into: DraftSlot = new DraftSlot()): SampleDraft {
-    into.at = head.at;
-    into.minute = head.minute;
-    into.index = head.index;
-    into.author = head.author;
-    into.kind = head.kind;
-    into.target = head.target;
-    return this.#readDraft(into);
-  }
-
-  /** Completes a draft that only has its head. */
-  #readDraft(draft: DraftSlot): SampleDraft {
-    const { kind, target, at } = draft;
+  draftOf(head: SampleHead): SampleDraft {
+    const { kind, target, at } = head;
     const edited = kind === 'edit' && target !== undefined ? this.draftOf(target) : undefined;
-    const random = this.#random.seed(this.#seed, draft.minute, -1 - draft.index);
-    draft.partCount = 0;
-    if (edited !== undefined) return this.#edit(draft, edited, random);
-    draft.language = random.chance(PERCENT.english) ? 0 : this.authors.languageOf(draft.author);
-    draft.isWordless = random.chance(PERCENT.wordless);
-    draft.media =
+    const random = this.#random.seed(this.#seed, head.minute, -1 - head.index);
+    if (edited !== undefined) return this.#edit(head, edited, random);
+    const language = random.chance(PERCENT.english) ? 0 : this.authors.languageOf(head.author);
+    const isWordless = random.chance(PERCENT.wordless);
+    const media =
       kind === 'retweet' || at < PHOTOS || !random.chance(PERCENT.media) ? 0 : mediaOf(random, at);
     const isPlaced = kind !== 'retweet' && at >= PLACED && random.chance(PERCENT.place);
-    draft.place = !isPlaced
+    const place = !isPlaced
       ? -1
       : random.chance(PERCENT.ownCity)
-        ? this.authors.cityOf(draft.author)
+        ? this.authors.cityOf(head.author)
         : random.below(PLACES.length);
-    draft.hasPoint = isPlaced && random.chance(PERCENT.position);
-    draft.source = random.skewed(SOURCES.length);
-    draft.retweets = random.chance(PERCENT.retweeted) ? random.skewed(40) : 0;
-    draft.likes = random.chance(PERCENT.liked) ? random.skewed(200) : 0;
-    if (kind !== 'retweet') this.#write(draft, random);
-    return draft;
+    const hasPoint = isPlaced && random.chance(PERCENT.position);
+    const source = random.skewed(SOURCES.length);
+    const retweets = random.chance(PERCENT.retweeted) ? random.skewed(40) : 0;
+    const likes = random.chance(PERCENT.liked) ? random.skewed(200) : 0;
+    const parts = kind === 'retweet' ? [] : this.#write(head, language, isWordless, random);
+    // With `...head`, an index of a month takes twice the time.
+    return {
+      at,
+      minute: head.minute,
+      index: head.index,
+      author: head.author,
+      kind,
+      target,
+      language,
+      isWordless,
+      parts,
+      media,
+      place,
+      hasPoint,
+      source,
+      retweets,
+      likes,
+    };
   }
 
   /** Returns the draft of a post that another post refers to. */
-  targetDraft(head: SampleHead, into?: DraftSlot): SampleDraft {
-    if (head.index > 0 || head.minute % POPULAR > 0) return this.draftOf(head, into);
+  targetDraft(head: SampleHead): SampleDraft {
+    if (head.index > 0 || head.minute % POPULAR > 0) return this.draftOf(head);
     const known = this.#drafts[placeOf(head.minute)];
     if (known?.minute === head.minute) return known;
     const draft = this.draftOf(head);
@@ -310,21 +265,12 @@ export class SampleDrafts {
    * Creates an edit: the edited post with a remark added. If the remark makes the text too long, the edit has no
    * remark, and lacks the last fragment of the edited post.
    */
-  #edit(draft: DraftSlot, edited: SampleDraft, random: Random): SampleDraft {
-    const { language, partCount } = edited;
-    draft.language = language;
-    draft.isWordless = edited.isWordless;
-    draft.media = edited.media;
-    draft.place = edited.place;
-    draft.hasPoint = edited.hasPoint;
-    draft.source = edited.source;
-    draft.retweets = 0;
-    draft.likes = 0;
-    draft.parts.set(edited.parts);
-    draft.partCount = partCount;
-    draft.add(remarkKey(language, random.below(languageAt(language).remarks.length)));
-    if (this.fragments.lengthOf(draft) > 280) draft.partCount = Math.max(partCount - 1, 0);
-    return draft;
+  #edit(head: SampleHead, edited: SampleDraft, random: Random): SampleDraft {
+    const { language } = edited;
+    const remark = remarkKey(language, random.below(languageAt(language).remarks.length));
+    const parts = [...edited.parts, remark];
+    if (this.fragments.lengthOf(parts) > 280) parts.splice(-2);
+    return { ...edited, ...head, parts, retweets: 0, likes: 0 };
   }
 
   /** Returns the head of a post that is up to six hours earlier, often one of the few popular posts. */
@@ -340,41 +286,42 @@ export class SampleDrafts {
     return head.kind === 'retweet' ? head.target : head;
   }
 
-  #write(draft: DraftSlot, random: Random): void {
-    const { language, isWordless, at } = draft;
+  #write(head: SampleHead, language: number, isWordless: boolean, random: Random): number[] {
     const words = languageAt(language);
     const topic = random.skewed(TOPICS);
-    if (draft.kind === 'reply' && draft.target !== undefined)
-      draft.add(fragmentKey(MENTION, draft.target.author));
-    const body = draft.partCount;
+    const parts: number[] = [];
+    if (head.kind === 'reply' && head.target !== undefined)
+      parts.push(fragmentKey(MENTION, head.target.author));
+    const body = parts.length;
     if (!isWordless) {
-      const isLong = at >= LONG_TEXTS && random.chance(PERCENT.long);
+      const isLong = head.at >= LONG_TEXTS && random.chance(PERCENT.long);
       const sentences = isLong
         ? 4 + random.below(3)
         : 1 +
           Number(random.chance(PERCENT.secondSentence)) +
           Number(random.chance(PERCENT.thirdSentence));
-      for (let i = 0; i < sentences; i++) writeOne(draft, random, language, words, topic);
+      for (let i = 0; i < sentences; i++) writeOne(parts, random, language, words, topic);
     }
-    const end = draft.partCount;
+    const end = parts.length;
     if (random.chance(isWordless ? PERCENT.emojiIfWordless : PERCENT.emoji))
-      draft.add(fragmentKey(EMOTION, random.skewed(EMOJI.length)));
+      parts.push(fragmentKey(EMOTION, random.skewed(EMOJI.length)));
     if (random.chance(PERCENT.mention))
-      draft.add(fragmentKey(MENTION, random.skewed(SampleAuthors.countAt(draft.minute * MINUTE))));
-    if (random.chance(PERCENT.topicTag)) draft.add(tagKey(language, topic * 4 + random.below(4)));
+      parts.push(fragmentKey(MENTION, random.skewed(SampleAuthors.countAt(head.minute * MINUTE))));
+    if (random.chance(PERCENT.topicTag)) parts.push(tagKey(language, topic * 4 + random.below(4)));
     if (random.chance(PERCENT.commonTag))
-      draft.add(tagKey(0, WORDS + random.skewed(COMMON_TAGS.length)));
-    if (at >= SYMBOLS && random.chance(PERCENT.cashtag))
-      draft.add(fragmentKey(CASHTAG, random.skewed(CASHTAGS.length)));
+      parts.push(tagKey(0, WORDS + random.skewed(COMMON_TAGS.length)));
+    if (head.at >= SYMBOLS && random.chance(PERCENT.cashtag))
+      parts.push(fragmentKey(CASHTAG, random.skewed(CASHTAGS.length)));
     if (random.chance(isWordless ? PERCENT.linkIfWordless : PERCENT.link))
-      draft.add(fragmentKey(LINK, random.skewed(LINKS)));
-    if (draft.partCount === body) draft.add(fragmentKey(EMOTION, random.below(EMOJI.length)));
+      parts.push(fragmentKey(LINK, random.skewed(LINKS)));
+    if (parts.length === body) parts.push(fragmentKey(EMOTION, random.below(EMOJI.length)));
     // The limit was 140 characters before it became 280. Links to media and to a quoted post take 24 characters
     // each.
-    const limit = at >= LONG_TEXTS ? 280 : 92;
+    const limit = head.at >= LONG_TEXTS ? 280 : 92;
     let sentence = end;
-    while (this.fragments.lengthOf(draft) > limit)
-      draft.remove(--sentence < body ? body : sentence);
+    while (this.fragments.lengthOf(parts) > limit)
+      parts.splice(--sentence < body ? body : sentence, 1);
+    return parts;
   }
 }
 
@@ -391,7 +338,7 @@ function mediaOf(random: Random, at: number): number {
 }
 
 function writeOne(
-  draft: DraftSlot,
+  parts: number[],
   random: Random,
   language: number,
   words: SampleLanguage,
@@ -399,13 +346,13 @@ function writeOne(
 ): void {
   const roll = random.below(100);
   if (roll < 18) {
-    draft.add(remarkKey(language, random.below(words.remarks.length)));
+    parts.push(remarkKey(language, random.below(words.remarks.length)));
   } else if (roll < 30) {
-    draft.add(leadKey(language, random.below(words.leads.length)));
-    draft.add(fragmentKey(NAME, random.skewed(NAMES)));
+    parts.push(leadKey(language, random.below(words.leads.length)));
+    parts.push(fragmentKey(NAME, random.skewed(NAMES)));
   } else {
     const word = (random.chance(75) ? topic : random.below(TOPICS)) * 4 + random.below(4);
-    draft.add(sentenceKey(language, random.below(words.sentences.length), word, roll > 92));
+    parts.push(sentenceKey(language, random.below(words.sentences.length), word, roll > 92));
   }
 }
 

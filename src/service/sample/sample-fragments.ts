@@ -32,12 +32,6 @@ export type FragmentEntity = {
   | { readonly kind: 'link'; readonly link: SampleLink }
 );
 
-/** The keys of fragments: the first `partCount` of `parts`. */
-export interface FragmentList {
-  readonly parts: Int32Array;
-  readonly partCount: number;
-}
-
 /** The kinds of fragments. A kind and a subject form an integer key below `FRAGMENTS`. */
 const SENTENCE = 0;
 const REMARK = 1;
@@ -113,12 +107,9 @@ export class SampleFragments {
   }
 
   /** Returns the length in code points of the fragments joined with spaces. */
-  lengthOf({ parts, partCount }: FragmentList): number {
-    let length = Math.max(partCount - 1, 0);
-    for (let i = 0; i < partCount; i++) {
-      const key = parts[i] as number;
-      length += this.#lengths[key] || this.get(key).length;
-    }
+  lengthOf(keys: readonly number[]): number {
+    let length = Math.max(keys.length - 1, 0);
+    for (const key of keys) length += this.#lengths[key] || this.get(key).length;
     return length;
   }
 

@@ -29,7 +29,7 @@ import {
   WORDLESS,
 } from './sample-atoms.js';
 import { AUTHORS } from './sample-authors.js';
-import { DraftSlot, type SampleDraft, type SampleDrafts, type SampleHead } from './sample-draft.js';
+import type { SampleDraft, SampleDrafts, SampleHead } from './sample-draft.js';
 import { FRAGMENTS, type FragmentEntity, fragmentKey, MENTION } from './sample-fragments.js';
 import { mediaLink, quoteLink } from './sample-text.js';
 import { LANGUAGES, PLACES, SOURCES } from './sample-vocabulary.js';
@@ -81,7 +81,6 @@ export class SampleTerms {
   readonly #drafts: SampleDrafts;
   /** The known atoms of each term. */
   readonly #atoms = new Map<string, number[]>();
-  readonly #slot = new DraftSlot();
   readonly #isKnown = new Uint8Array(ATOMS);
   readonly #lookups = new Map<string, Lookup>();
   /** The number of each word for which `isSingle` is true, starting at 1. */
@@ -109,31 +108,27 @@ export class SampleTerms {
     this.#add(ANIMATION, mediaFields('animated_gif'));
   }
 
-  /**
-   * Writes the atoms of a draft to `atoms` from index `start` on, beginning with the atoms of its text in order.
-   * Returns the index after the last atom. A draft has at most `MAX_ATOMS` atoms.
-   */
-  collect(draft: SampleDraft, atoms: Int32Array, start: number): number {
+  /** Appends the atoms of a draft to `atoms`, beginning with the atoms of its text in order. */
+  collect(draft: SampleDraft, atoms: number[]): void {
     const { kind, target } = draft;
-    let end = start;
+    const start = atoms.length;
     // A retweet has the text of the retweeted post.
     const isRetweet = kind === 'retweet' && target !== undefined;
-    const content = isRetweet ? this.#drafts.targetDraft(target, this.#slot) : draft;
-    if (isRetweet) atoms[end++] = fragmentKey(MENTION, target.author);
-    for (let i = 0; i < content.partCount; i++) atoms[end++] = content.parts[i] as number;
+    const content = isRetweet ? this.#drafts.targetDraft(target) : draft;
+    if (isRetweet) atoms.push(fragmentKey(MENTION, target.author));
+    for (const key of content.parts) atoms.push(key);
     if (content.kind === 'quote' && content.target !== undefined)
-      atoms[end++] = QUOTES + content.target.author;
-    for (let i = start; i < end; i++)
+      atoms.push(QUOTES + content.target.author);
+    for (let i = start; i < atoms.length; i++)
       if (this.#isKnown[atoms[i] as number] === 0) this.#learn(atoms[i] as number);
-    atoms[end++] = FROM + draft.author;
-    if (isRetweet) atoms[end++] = RETWEETS_OF + target.author;
-    if (kind === 'reply' && target !== undefined) atoms[end++] = TO + target.author;
-    atoms[end++] = content.isWordless ? WORDLESS : LANGUAGE + content.language;
-    atoms[end++] = SOURCE + draft.source;
-    if (draft.place >= 0) atoms[end++] = TAGGED_PLACE + draft.place;
+    atoms.push(FROM + draft.author);
+    if (isRetweet) atoms.push(RETWEETS_OF + target.author);
+    if (kind === 'reply' && target !== undefined) atoms.push(TO + target.author);
+    atoms.push(content.isWordless ? WORDLESS : LANGUAGE + content.language);
+    atoms.push(SOURCE + draft.source);
+    if (draft.place >= 0) atoms.push(TAGGED_PLACE + draft.place);
     const { media } = content;
-    if (media > 0) atoms[end++] = media < 5 ? IMAGES : media === 5 ? VIDEO : ANIMATION;
-    return end;
+    if (media > 0) atoms.push(media < 5 ? IMAGES : media === 5 ? VIDEO : ANIMATION);
   }
 
   /** Calls `found` with each post in an index that has a term. */

@@ -49,7 +49,7 @@ export function draftText(draft: SampleDraft, drafts: SampleDrafts): SampleText 
   let full = '';
   let length = 0;
   const entities: FragmentEntity[] = [];
-  for (const key of draft.parts.subarray(0, draft.partCount)) {
+  for (const key of draft.parts) {
     const fragment = drafts.fragments.get(key);
     if (full !== '') {
       full += ' ';

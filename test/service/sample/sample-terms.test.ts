@@ -4,7 +4,6 @@ import { postTerms } from '../../../src/rules/operators/post-terms.js';
 import { rulePost } from '../../../src/rules/post/rule-post.js';
 import { getOrMake } from '../../../src/service/cache.js';
 import { seedOf } from '../../../src/service/sample/random.js';
-import { MAX_ATOMS } from '../../../src/service/sample/sample-atoms.js';
 import { SampleDrafts } from '../../../src/service/sample/sample-draft.js';
 import { renderActivity } from '../../../src/service/sample/sample-posts.js';
 import { SampleTerms } from '../../../src/service/sample/sample-terms.js';
@@ -18,12 +17,13 @@ test('SampleTerms finds the terms of posts in either format without printing the
   const posts = minutes.flatMap(minute =>
     Array.from({ length: 60 }, (_, index) => drafts.draft(minute, index)),
   );
-  const index = {
-    starts: new Int32Array(posts.length + 1),
-    atoms: new Int32Array(posts.length * MAX_ATOMS),
-  };
-  for (const [i, draft] of posts.entries())
-    index.starts[i + 1] = terms.collect(draft, index.atoms, index.starts[i] as number);
+  const atoms: number[] = [];
+  const starts = [0];
+  for (const draft of posts) {
+    terms.collect(draft, atoms);
+    starts.push(atoms.length);
+  }
+  const index = { starts: new Int32Array(starts), atoms: new Int32Array(atoms) };
   for (const format of ['original', 'activity_streams'] as const) {
     const expected = new Map<string, number[]>();
     for (const [document, draft] of posts.entries())
