@@ -49,9 +49,8 @@ export function settledSoon<T>(promise: PromiseLike<T>, signal: AbortSignal): Pr
 
 /**
  * Waits for the result of a function that the caller passed as an option. If the result is a promise,
- * resolves to its value. After the signal fires, waits only `ENDING_MS` more, because such a promise may
- * never settle. Sources and calls of this package close what they hold, so this package waits for them
- * without a limit.
+ * resolves to its value. After the signal fires, waits only `ENDING_MS` more, because the caller's promise may
+ * never settle.
  */
 export async function answerOf(answer: unknown, signal: AbortSignal | undefined): Promise<unknown> {
   return signal === undefined ? answer : settledSoon(Promise.resolve(answer), signal);
@@ -101,8 +100,8 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /**
- * Whether a value is a promise that was passed by mistake. The caller then throws an error. If the promise
- * rejects later, the rejection is ignored, so that it does not end the process.
+ * Whether a value is a promise, although a plain value was expected. If the promise rejects later, the
+ * rejection is ignored, so that it does not end the process.
  */
 export function isStrayPromise(value: unknown): boolean {
   if (!isThenable(value)) return false;
@@ -111,7 +110,8 @@ export function isStrayPromise(value: unknown): boolean {
 }
 
 /**
- * Refuses a promise that the caller's function returned, if the result of that function is not awaited.
+ * Checks the value that a function of the user has returned. The value must not be a promise, because the
+ * result of that function is not awaited.
  *
  * @param rest The end of the message "`option` ...". It tells the caller what to do.
  * @throws OptionError if the value is a promise.

@@ -87,8 +87,8 @@ export function checkOptions<Options extends object, const Table extends OptionT
 }
 
 /**
- * Reads options like `checkOptions`, but returns the problems instead of throwing them. A call that checks
- * more than its table adds its own problems, then throws all of them with `refuseAny`.
+ * Reads options like `checkOptions`, but returns the problems instead of throwing them. A function that has
+ * checks besides its table adds its own problems, then calls `refuseAny`, which throws all of them.
  *
  * @throws OptionError if the options are not an object.
  */

@@ -12,7 +12,7 @@ export function closest(word: string, candidates: Iterable<string>): string | un
     best = candidate;
     least = edits;
   }
-  // A word of two letters or fewer is close to every candidate.
+  // A word of one or two letters is close to many candidates, so it must be equal to one, except for case.
   return wanted.length <= 2 && least > 0 ? undefined : best;
 }
 
@@ -30,8 +30,7 @@ export function didYouMean(
 }
 
 /**
- * Counts the edits between two words. If the words have the same letters in another order, as `qeury` and
- * `query` have, returns 1 at most.
+ * Counts the edits between two words. Letters in the wrong order, as in `qeury` for `query`, count as one edit.
  */
 function editsBetween(word: string, candidate: string): number {
   const edits = distance(word, candidate);

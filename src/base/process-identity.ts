@@ -7,7 +7,7 @@ export interface ProcessIdentity {
   readonly pid: number;
   /** The host name, for messages only. */
   readonly host: string;
-  /** Where `pid` is unique: one boot of one machine. On Linux, also one container. */
+  /** Identifies the scope in which `pid` is unique: one boot of one machine or, on Linux, of one container. */
   readonly machine: string;
   /** When the process started, in the units of the operating system. */
   readonly started?: string | undefined;

@@ -3,8 +3,8 @@ import { inspect } from 'node:util';
 const REDACTED = '[redacted]';
 
 /**
- * A secret shorter than this is removed only if it stands as a whole word. A short secret may be an ordinary
- * word, or part of one, and would garble every error of the process.
+ * A secret shorter than this is removed only where it is a whole word. It may also be part of ordinary words,
+ * and removing it from them would garble every error of the process.
  */
 const MIN_ANYWHERE = 8;
 /**
@@ -40,7 +40,7 @@ const known = new Map<string, Known>();
  */
 let byLength: readonly (readonly [string, Known])[] | undefined;
 
-/** Ends the protection of a `Secret` that was garbage-collected. */
+/** Once a `Secret` is garbage-collected, errors may show its value again. */
 const unused = new FinalizationRegistry<() => void>(release => release());
 
 /**
@@ -107,8 +107,8 @@ export function forgetSecrets(): void {
 }
 
 /**
- * Removes the secrets of this process from text. Truncate the text only after this, because half a secret is
- * not found.
+ * Removes the secrets of this process from text. Call this before truncating the text, because it does not
+ * find a secret that was cut in half.
  */
 export function redact(text: string): string {
   byLength ??= [...known]
@@ -142,7 +142,7 @@ function secretFilter(text: string): (secret: string) => boolean {
 /** Replaces plus signs with spaces, because forms encode a space as a plus sign. */
 const withSpaces = (text: string) => text.replaceAll('+', ' ');
 
-/** Removes secrets from every string of an error that may quote a response, and from its causes. */
+/** Removes secrets from all strings of an error and of its causes, because they may quote a response. */
 export function redactCause(cause: unknown, seen = new Set<unknown>()): unknown {
   if (typeof cause === 'string') return redact(cause);
   if (!(cause instanceof Error) || seen.has(cause)) return cause;

@@ -54,8 +54,8 @@ export function shardName({ index, of }: Shard): string {
 }
 
 /**
- * Returns the shard as a member of the data that a checkpoint or cursor compares. Returns no member for the
- * whole source.
+ * Returns `{ shard: '2/8' }`, so that a checkpoint or cursor records the shard and a later run with another
+ * shard is refused. Returns an empty object for the whole source.
  */
 export function shardMember(shard: Shard | undefined): { readonly shard?: string } {
   return shard === undefined ? {} : { shard: shardName(shard) };

@@ -41,9 +41,9 @@ export interface Wait {
   readonly until: Date;
   /** The length of the wait, in milliseconds. */
   readonly waitMs: number;
-  /** Set for `retry` and `servers`: which retry follows the wait, counted from 1. */
+  /** Set for `retry` and `servers`: the failure that is followed by a retry. */
   readonly error?: MillraceError | undefined;
-  /** Set for `retry` and `servers`: how many retries there will have been. It is 1 before the first retry. */
+  /** Set for `retry` and `servers`: which retry follows the wait, counted from 1. */
   readonly retry?: number | undefined;
 }
 
@@ -71,11 +71,11 @@ export class WakeUp {
 }
 
 /**
- * Returns the wait before the try that follows `failures` failed tries. The longest wait doubles with each
- * failure, from `firstMs` to `maxMs`; the result is random between half of it and all of it. It is never near
- * 0, because a wait of 3 ms would give a failing service no pause.
+ * Returns how long to wait before the next attempt, in milliseconds. The longest wait doubles with each
+ * failure, from `firstMs` up to `maxMs`. The result is random, but at least half the longest wait: a wait of
+ * 3 ms would give a failing service no pause.
  *
- * @param failures the number of consecutive failed tries, at least 1
+ * @param failures the number of consecutive failed attempts, at least 1
  * @param random a number from 0 (inclusive) to 1 (exclusive)
  */
 export function backoffMs(
