@@ -21,7 +21,10 @@ export const usageCommand: Command = {
     }),
 };
 
-/** `millrace engagement`: prints the likes, retweets and replies of posts of the access token's user. */
+/**
+ * `millrace engagement`: prints how many likes, retweets and replies the listed posts have. Posts by others than
+ * the user of the access token are reported as errors.
+ */
 export const engagementCommand: Command = {
   usage: 'IDS.txt',
   examples: ['ids.txt', 'ids.txt --json'],

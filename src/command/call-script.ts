@@ -4,8 +4,8 @@ import { isRecord } from '../base/record.js';
 export type Library = Readonly<Record<string, unknown>>;
 
 /**
- * A call of a public export, such as `search` or `jobs.run`. If several calls use its result, or the result
- * has to be closed at the end, the script declares the result as a constant with the name `constant`.
+ * A call of a public export in a script, such as `search` or `jobs.run`. If several calls use its result, or the
+ * result has to be closed at the end, `constant` is the name of the constant in which the script keeps the result.
  */
 export class Call {
   readonly name: string;
@@ -20,8 +20,8 @@ export class Call {
 }
 
 /**
- * What the command passes to the values of a script that differ between runs, such as the signal. A printed
- * script does not contain these.
+ * The input of the function `value` of a `Code`: what a command has and a printed script does not have, such as
+ * the signal for Ctrl+C.
  */
 export interface ScriptContext {
   readonly library: Library;
@@ -33,8 +33,8 @@ export interface ScriptContext {
 }
 
 /**
- * A value that a script writes as code, such as a function or a stream. If `text` is undefined, the printed
- * script omits the value.
+ * A value that JSON cannot express, such as a function or a stream. The printed script contains `text`, or
+ * nothing if `text` is undefined. The running command uses the result of `value`.
  */
 export class Code {
   readonly text: string | undefined;
@@ -53,12 +53,12 @@ export class Code {
 export interface Script {
   readonly call: Call;
   /**
-   * Describes the result in words on stderr. If absent, the result is printed to standard output. On a
-   * terminal, `table` or `terminalText` formats it. Otherwise it is printed as JSON, with one line for each
-   * element of a list.
+   * Describes the result in words, which are printed to stderr. If absent, the result itself is printed to
+   * standard output: on a terminal as `table` formats it, otherwise as JSON with one line for each element of a
+   * list.
    */
   readonly report?: ((result: unknown, library: Library) => string) | undefined;
-  /** Converts the result of the call to the result that the command reports. @default the result of the call */
+  /** Changes the result of the call before it is reported. @default no change */
   readonly reported?: ((result: unknown) => unknown) | undefined;
   /** Formats the result for a person at a terminal. @default `terminalText` */
   readonly table?: ((result: unknown, library: Library) => string) | undefined;

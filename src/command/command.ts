@@ -85,13 +85,12 @@ export function accountCall(name: string, ...args: readonly unknown[]): Script {
   return { call: new Call(name, [ACCOUNT, ...args, SIGNAL]) };
 }
 
-/** How the stages that write items differ from command to command. */
+/** The properties of `sinkCalls` that differ between commands. */
 interface SinkDetails {
   /** Whether `{tag}` in the path routes posts by tag. @default true */
   readonly routed?: boolean;
   /**
-   * The name of a table export with the columns for the items, such as `tables.usage`. @default the columns
-   * of posts
+   * The name of the export whose columns are written, such as `tables.usage`. @default the columns of posts
    */
   readonly table?: string;
   /** The command-line argument that sets the path of the files, for messages. @default '--out' */
@@ -160,8 +159,8 @@ export const SIGNAL = { signal: new Code(undefined, ({ signal }) => signal) };
 const PROGRESS = { progress: new Code("'auto'", ({ progress }) => progress) };
 
 /**
- * Creates a script that runs a pipeline of these stages. By default there is no report, because the progress
- * already shows what was written.
+ * Creates a script that runs a pipeline of these stages. By default, nothing is printed at the end, because the
+ * progress display already shows what was written.
  */
 export function pipelineScript(
   stages: readonly unknown[],

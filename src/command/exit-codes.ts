@@ -1,7 +1,7 @@
 import { IncompleteError, OptionError } from '../base/errors.js';
 import type { Flags } from '../base/flags.js';
 
-/** The exit codes of the command. 130 is the usual exit code after an interrupt. */
+/** The exit codes of `millrace`. 130 is the usual exit code after Ctrl+C. */
 export const EXIT = { failed: 1, wrongCall: 2, incomplete: 3, interrupted: 130 } as const;
 
 /** Returns the exit code for an error that ended the command. */
@@ -11,8 +11,7 @@ export function exitCodeOf(error: unknown): number {
 }
 
 /**
- * How a command calls options of the library that are arguments of the command, or whose flag has a different
- * name.
+ * The arguments and flags of commands whose names differ from the options of the library that they set.
  */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   path: '--out',

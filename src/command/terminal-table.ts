@@ -29,7 +29,7 @@ function fieldsText(record: Readonly<Record<string, unknown>>): string {
 }
 
 /**
- * Flattens nested objects by one level. The names of the nested members become names such as
+ * Flattens nested objects by one level: the member `expiresAt` of the member `quote` becomes
  * `quote.expiresAt`.
  */
 function flat(record: object): Record<string, unknown> {

@@ -142,8 +142,8 @@ interface CheckRow {
   readonly rest?: string;
   readonly headers?: Readonly<Record<string, string>>;
   /**
-   * The number of requests to send at once, which exceeds the rate limit. The check uses the first response
-   * with the expected status. Such a check runs only if the caller asks for it.
+   * If set, sends this many requests at once in order to exceed a rate limit, and checks the first response
+   * with the expected status. A check with `burst` runs only if the user asks for it.
    */
   readonly burst?: number;
   /** The maximum number of posts in the response. */
@@ -205,8 +205,8 @@ function checksOf(
 }
 
 /**
- * The checks, in the order in which they are sent. No check adds, changes or creates anything. Each search
- * has a window of one hour, or a word that no post contains, unless it sets `maxPosts`.
+ * The checks, in the order in which they are sent. No check changes anything at the service. To return few
+ * posts, each search asks for one hour, for a word that no post contains, or for at most `maxPosts` posts.
  */
 export const CHECKS: readonly Check[] = [
   ...checksOf('posts', {
