@@ -222,7 +222,7 @@ export function hiddenByUser(
   return isWithheld(user.withheld?.[1] ?? [], options) ? 'user withheld' : undefined;
 }
 
-/** Returns the countries that hide a post if it is withheld there, each as its `countryNumber`. */
+/** Returns the countries, as `countryNumber`s. If a post is withheld in one of them, it is hidden. */
 export function hidingCountries({ country }: VisibilityOptions): ReadonlySet<number> {
   const codes = country === undefined ? EVERYWHERE : [...EVERYWHERE, country];
   return new Set(codes.map(countryNumber));

@@ -21,8 +21,8 @@ export interface ConnectionListener {
   /** Called when all events up to the time `until` have been delivered. */
   delivered(until: number): void;
   /**
-   * Called for a record that is not an event. If it rejects, it must first abort the signal, so that no new
-   * connection is opened.
+   * Called for a record that is not a valid event. Must abort the signal before it rejects, because otherwise the
+   * stream would be connected again.
    */
   damaged(record: DamagedRecord, error: DataError): Promise<void>;
   /** Delivers events. Resolves when more events can be accepted. */
@@ -30,8 +30,7 @@ export interface ConnectionListener {
 }
 
 /**
- * How much the wait after a broken connection grows with each failure, in milliseconds. `BROKEN_MAX_MS` is
- * its maximum.
+ * The wait after a broken connection grows by this many milliseconds with each failure, up to `BROKEN_MAX_MS`.
  */
 const BROKEN_STEP_MS = SECOND / 4;
 const BROKEN_MAX_MS = 16 * SECOND;
@@ -152,19 +151,19 @@ function waitAfter(failure: MillraceError, failures: number, random: number): nu
  * together, they may have waited in a buffer, and events may follow in that buffer.
  */
 const HEARTBEATS_APART_MS = SECOND;
-/** If the time of an event is further ahead of the clock than this, the time is wrong. In milliseconds. */
+/** An event whose time is more than this many milliseconds ahead of the clock has a wrong time. */
 const AHEAD_MS = MINUTE;
 
-/** An instant in epoch milliseconds by the service's clock, and by a monotonic clock. */
+/** An instant: `now` is its epoch milliseconds by the service's clock, `elapsed` a monotonic time in ms. */
 interface Instant {
   readonly now: number;
   readonly elapsed: number;
 }
 
 /**
- * Computes the time up to which a connection has delivered every event. It uses the times of events, because
- * a slow reader or network may be far behind the clock. Only heartbeats show that no event is in transit,
- * because the service sends them when it has nothing else to send. Uses no I/O and no clock: the caller
+ * Computes the time up to which a connection has delivered every event. It uses the times of events instead of
+ * the clock, because events may arrive late over a slow network. Only a heartbeat shows that no event is in
+ * transit, because the service sends it when it has nothing else to send. Uses no I/O and no clock: the caller
  * passes times.
  */
 export class DeliveredTime {
@@ -175,7 +174,7 @@ export class DeliveredTime {
 
   /**
    * Call this when all events in the arrived bytes have been delivered. Returns the time up to which every
-   * event has been delivered, or `undefined` if the bytes do not tell.
+   * event has been delivered, or `undefined` if these bytes do not reveal it.
    *
    * @param isHeartbeat whether the bytes contain only heartbeats
    */

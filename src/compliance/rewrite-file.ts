@@ -46,8 +46,8 @@ const READ = 256 * 1024;
 /** Files up to this size are read in one piece, so that the thread pool can inflate them. */
 const MAX_WHOLE_BYTES = 8 * 1024 * 1024;
 /**
- * Marks a batch that holds a whole file. `gunzip` inflates a batch with a cursor in the thread pool. Nothing
- * resumes from this cursor.
+ * The cursor of a batch that contains a whole file. `gunzip` inflates such a batch in the thread pool only if it
+ * has a cursor. Nothing resumes from this cursor.
  */
 const WHOLE: Cursor = { source: 'file' };
 
@@ -88,7 +88,7 @@ export async function rewriteFile(
   }
 }
 
-/** A record that is not a post, so that nothing can tell whether to hide it. */
+/** Thrown for a record that is not a post, because it is unknown whether it must be hidden. */
 class BadRecord extends Error {
   readonly record: Buffer;
   override readonly cause: DataError;
@@ -172,8 +172,8 @@ class Review implements RewriteOutcome {
     try {
       ids.read(record, 0, record.length);
     } catch {
-      // The id cannot be read, so `hideDeleted` decides. The post may be hidden for another reason; if not,
-      // its id is an error.
+      // An id of the post cannot be read. `hideDeleted` then hides the post for another reason or throws the
+      // error about the id.
       return true;
     }
     return isSuspect(this.#tombstones, ids, this.#countries);

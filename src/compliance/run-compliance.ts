@@ -49,7 +49,7 @@ export interface ComplianceRun {
     | ((window: Window) => Omit<ReplayRun<ComplianceEvent>, 'parse' | 'idOf' | 'timeOf'>)
     | undefined;
   readonly resume: Cursor | undefined;
-  /** Whether the flow ends once it has delivered all events up to its first connections. */
+  /** Whether the flow ends once it has delivered all events from before it connected. */
   readonly untilCaughtUp: boolean;
   readonly onGap: (gap: ComplianceGap) => unknown;
   readonly onDamaged: OnDamaged | undefined;
@@ -57,9 +57,9 @@ export interface ComplianceRun {
 
 /** When the unread events reach this many bytes, about 30,000 events, the connections are paused. */
 const MAX_WAITING_BYTES = 8 * 2 ** 20;
-/** While no events arrive, a cursor is delivered this often. In milliseconds. */
+/** The interval in milliseconds at which cursors are delivered while no events arrive. */
 const QUIET_MS = 15 * SECOND;
-/** The wait after a replay of a gap has failed, before the gap is replayed again. In milliseconds. */
+/** The wait before a failed replay of a gap is repeated, in milliseconds. */
 const RETRY_WAIT_MS = 5 * MINUTE;
 
 /** Yields the events of all connections, and of the replays that fill the gaps between connections. */
@@ -181,8 +181,8 @@ async function fillGaps(
       for await (const { items, cursor } of runReplay(replay, { signal })) {
         await queue.add(items);
         if (cursor === undefined) continue;
-        // From here on, the cursors of the run no longer list this part of the gap, so a later run does not
-        // replay it again.
+        // Removes the replayed part of the gap from the run's cursors, so that a later run does not replay it
+        // again.
         const { open } = parseReplayCursor(replay.identity, cursor).state;
         for (const done of subtractRanges(gap, open)) gaps.filled(done);
       }
@@ -201,8 +201,8 @@ async function fillGaps(
 }
 
 /**
- * Returns the cursor of the run. Returns `undefined` until all connections have been established once: a run
- * that resumed from such a cursor would not know its gaps.
+ * Returns the cursor of the run. In a run without a cursor and without `fromDate`, returns `undefined` until all
+ * connections have been established once, because there is no time yet from which a later run could continue.
  */
 function cursorOf(
   { urls, service }: ComplianceRun,
@@ -244,8 +244,8 @@ function streamOf(urls: readonly URL[]): string {
 }
 
 /**
- * A gap is extended by this time on both sides, because an event may arrive this long after the time it
- * states. In milliseconds.
+ * Gaps are extended by this many milliseconds on both sides, because an event may arrive this long after the
+ * time it states.
  */
 const LATE = MINUTE;
 
@@ -263,8 +263,8 @@ interface ConnectionGapsState {
  */
 export class ConnectionGaps {
   /**
-   * For each connection, the time up to which it has delivered every event. `undefined` before the first
-   * connection.
+   * For each connection, the time up to which it has delivered every event. Before it is first established, this
+   * is the time at which the run starts, or `undefined` if the run starts with new events.
    */
   readonly #delivered: (number | undefined)[];
   /** The time at which each connection was established for the first time in this run. */
@@ -288,8 +288,8 @@ export class ConnectionGaps {
   }
 
   /**
-   * Call this when a connection is established. The time since its last delivered event is a gap. There is no
-   * gap if the run has just started without a cursor.
+   * Call this when a connection is established. The time since it last delivered everything is a gap. The first
+   * time, the gap begins where the run starts. There is no gap if the run starts with new events.
    */
   connected(connection: number, at: number): void {
     const before = this.#delivered[connection];
@@ -317,7 +317,7 @@ export class ConnectionGaps {
   }
 
   /**
-   * Whether all events from before the first connections have been delivered, including the events in gaps.
+   * Whether all events from before this run connected have been delivered, including the events in gaps.
    */
   get areCaughtUp(): boolean {
     const { until, gaps } = this.state;

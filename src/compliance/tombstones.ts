@@ -140,7 +140,7 @@ export class Tombstones {
     }
   }
 
-  /** Closes the files. Everything that a resolved `record` has stored stays on disk. */
+  /** Closes the files. */
   async close(): Promise<void> {
     await this.#marks.close();
   }
