@@ -53,8 +53,8 @@ export const CONNECTION_OPTIONS = {
         value => typeof value === 'function' || isConnection(value),
       ),
     ),
-    // Marked as secret, so that messages do not show it: an address that was passed by mistake may contain a
-    // password.
+    // Marked as secret, so that error messages do not show it: an address that was passed by mistake may
+    // contain a password.
     isSecret: true,
   },
   domain: textLike('the JetStream domain', 'letters, digits, `-` and `_`', /^[\w-]+$/),

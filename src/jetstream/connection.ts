@@ -61,8 +61,8 @@ export class JetStreamConnection implements Servers {
   readonly #running = new Set<(reason: unknown) => void>();
   readonly #unlink: () => void;
   /**
-   * The running checks whether a stream still exists, by the name of the stream. Failures that occur at the
-   * same time share one check.
+   * For each stream whose existence is being checked, the pending request. Failures that occur at the same
+   * time share one check.
    */
   readonly #checks = new Map<string, Promise<StreamInfo>>();
   /** When this connection was last moved to another server, as a time of `performance.now()`. */
@@ -161,7 +161,7 @@ export class JetStreamConnection implements Servers {
   }
 
   /**
-   * Returns the key-value bucket that holds the entries of publishers. Creates the bucket if it is missing.
+   * Returns the key-value bucket that stores the state of publishers. Creates the bucket if it is missing.
    *
    * @throws JetStreamError if the bucket has fewer replicas than the stream.
    */
@@ -183,7 +183,7 @@ export class JetStreamConnection implements Servers {
   /**
    * Sends a request until it succeeds, for up to `maxOutageMs`.
    *
-   * @param what What the request does, such as `publish to posts`, for messages.
+   * @param what What the request does, such as `publish to posts`, for error messages.
    */
   repeat<T>(what: string, request: () => Promise<T>, options?: RepeatOptions): Promise<T> {
     return repeat(this, what, () => this.#untilAborted(request()), options);

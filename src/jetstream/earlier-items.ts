@@ -6,10 +6,15 @@ import type { PublisherState } from './publisher-entry.js';
 import { readMessages } from './read-messages.js';
 import type { OpenedStream } from './stream-settings.js';
 
-/** By how many items the order of a source may differ from run to run. */
+/**
+ * Another run of a source may deliver the same items in a different order. This is how many places an item
+ * may move.
+ */
 const SLACK = 1_000;
 
-/** An item that an earlier run published after the committed sequence. */
+/**
+ * An item that an earlier run sent to the stream after the last sequence that the publisher had committed.
+ */
 export interface PublishedItem {
   /**
    * The number of items in the flow before this item. If the item is in a batch, the number of items before
@@ -24,11 +29,11 @@ export interface PublishedItem {
 export interface Published {
   /** The items by id. */
   readonly items: ReadonlyMap<string, PublishedItem>;
-  /** How many items of the flow had been added when the last of these items was sent. */
+  /** The number of items in the flow up to the last of these items, including that item. */
   readonly end: number;
   /**
-   * The positions of messages that the stream has, including committed positions, by the index of the
-   * subject.
+   * For each subject, by its index: the positions of the messages that the stream has, including committed
+   * positions.
    */
   readonly positions: readonly PositionSet[];
 }
@@ -81,12 +86,12 @@ export async function readPublished(
       } catch (error) {
         throw errorOfOwnMessage({ stream: stream.name, subject: name, seq }, error, key);
       }
-      // Messages that begin an epoch have no position. Messages of another series were sent before the
-      // publisher's entry was deleted.
+      // The message with which a publisher begins an epoch has no position. Messages of another series were
+      // sent before the publisher's entry in the bucket was deleted.
       if (at?.series !== series) continue;
       found.get(name)?.add(at.position);
       const list = headers.get(HEADERS.ids);
-      // A message without posts only fills a position.
+      // A message without posts only fills a position that would otherwise be missing.
       if (list === '') continue;
       const ids = list.split(',');
       const position = Number(headers.get(HEADERS.position));

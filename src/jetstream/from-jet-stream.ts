@@ -164,8 +164,8 @@ export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T | Act
     stream,
     ...(subject !== undefined && { subject }),
     ...(subjects !== undefined && { subjects }),
-    // `until` is part of the identity only if it is a sequence. A checkpoint of a reader that never ends can
-    // then be used with `caught up` later.
+    // A checkpoint stores the identity of its flow. `until` is part of that identity only if it is a
+    // sequence. A checkpoint of a reader that never ends can then be used with `caught up` later.
     ...(typeof until === 'number' && { until }),
     ...shardMember(shard),
   };

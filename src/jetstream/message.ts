@@ -42,19 +42,19 @@ export interface SubjectPosition {
   /** How many messages this publisher has sent on this subject before this message, in all of its runs. */
   readonly position: number;
   /**
-   * When the message got its position, all messages with lower positions than this had been acknowledged. The
-   * stream therefore has these messages before this one.
+   * A position on the same subject. All messages below it had been acknowledged when this message got its own
+   * position, so the stream stores them before this message.
    */
   readonly acknowledged: number;
   /**
-   * The epoch in which the publisher began to count positions. If its entry is deleted, the publisher begins
-   * a new series.
+   * The epoch (the start of the publisher) in which it began to count positions. If the publisher's entry in
+   * the bucket is deleted, the publisher begins a new series.
    */
   readonly series: number;
 }
 
 /**
- * Reads the epoch of a message from a publisher.
+ * Reads the epoch of a message: the number of the start in which its publisher sent it.
  *
  * @throws DataError
  */

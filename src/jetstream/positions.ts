@@ -104,7 +104,10 @@ function without({ from, to }: Range, other: Range): Range[] {
   ].filter(range => range.from <= range.to);
 }
 
-/** How a cursor stores epochs: the highest epoch of each publisher on each subject. */
+/**
+ * How a cursor stores epochs, which are the numbers of a publisher's starts: the highest epoch of each
+ * publisher on each subject.
+ */
 export type EpochsJson = Readonly<Record<string, number>>;
 
 /** Whether a value from a cursor is an `EpochsJson`. */
@@ -203,8 +206,8 @@ interface Followed {
   /** The positions of the messages that have arrived. */
   readonly seen: PositionSet;
   /**
-   * All messages with positions below this one were acknowledged before the servers stored the messages that
-   * have arrived.
+   * All messages below this position had been acknowledged when one of the messages that have arrived was
+   * sent.
    */
   acknowledged: number;
   /**
@@ -324,8 +327,8 @@ export class LostAndRepeated {
   }
 
   /**
-   * Returns the missing positions of all publishers on all subjects, within the part of the positions that
-   * `partOf` returns.
+   * Returns the missing positions of all publishers on all subjects. For each publisher and subject,
+   * `partOf` returns the range in which to look.
    */
   #missing(
     partOf: (checked: number, acknowledged: number) => readonly [from: number, end?: number],
@@ -349,8 +352,9 @@ export class LostAndRepeated {
   #follow(key: string, series: number): Followed {
     const before = this.#followed.get(key);
     if (before !== undefined && series <= before.series) return before;
-    // In a new series, a publisher sends the messages of the previous series again that were not
-    // acknowledged.
+    // Missing positions of the previous series are forgotten, because in a new series the publisher publishes
+    // everything again. If the reader got all messages until now, it must get the new series from position 0
+    // on.
     const isKnown = before === undefined ? this.#isWhole : before.checked !== null;
     const followed: Followed = {
       series,

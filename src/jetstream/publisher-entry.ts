@@ -101,7 +101,7 @@ export class PublisherEntry {
   }
 
   /**
-   * Writes changes. Without changes, writes the same state as a sign of life.
+   * Writes changes to the entry. Without changes, writes the same state again, as a sign of life.
    *
    * @throws JetStreamError if another process has taken over the entry.
    */

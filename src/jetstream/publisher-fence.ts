@@ -60,8 +60,8 @@ export async function takeOver(
       }
     }
     if (before === undefined) await mustNotDivideAgain(bucket, options);
-    // The epoch comes from the clock. If an entry is deleted, the stream still has messages with the epochs
-    // of that entry, and the new epoch must be higher.
+    // The epoch, which numbers the starts of a publisher, comes from the clock. If an entry is deleted, the
+    // stream still has messages with the epochs of that entry, and the new epoch must be higher.
     const epoch = Math.max((before?.epoch ?? 0) + 1, Date.now());
     const state: PublisherState = before
       ? { ...before, epoch, process: me, write: 0 }
@@ -113,8 +113,8 @@ async function silence(
 }
 
 /**
- * Whether the run has certainly ended. A run on another machine or in another container may still be running,
- * and so may a run whose entry does not name a machine.
+ * Whether the run that wrote the entry has certainly ended. A run on another machine or in another container
+ * may still be running, and so may a run whose entry does not name a machine.
  */
 function hasEnded({ process: { run, thread, ...by } }: PublisherState): boolean {
   const state = processState(by);

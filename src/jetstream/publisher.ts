@@ -162,7 +162,10 @@ export class Publisher {
     }
   }
 
-  /** Adds a cursor. The flow can resume from it once all items so far have been acknowledged. */
+  /**
+   * Records the cursor after all items so far. The next run can resume from it once the servers have
+   * acknowledged these items.
+   */
   reached(cursor: Cursor): void {
     this.#throwFailure();
     this.#writer.reached(cursor);
@@ -213,7 +216,10 @@ export class Publisher {
     return { counts: { ...counts, bytes }, ...searchStart };
   }
 
-  /** The state from which the next run must look for the messages that this run sends from now on. */
+  /**
+   * The part of the state that tells the next run after which sequence to look for the messages that this run
+   * sends from now on.
+   */
   get #searchStart(): Pick<PublisherState, 'seq' | 'begun' | 'positions'> {
     const { highest, positions } = this.#sender;
     return { seq: highest, begun: this.#entry.state.epoch, positions };
@@ -283,9 +289,9 @@ export class Publisher {
   }
 
   /**
-   * Begins an epoch on each subject, then reads the messages that were published after the committed
-   * sequence. If the stream stores a message of an earlier epoch after that, the message does not count, so
-   * all messages that count have been read.
+   * Begins an epoch on each subject, then reads the messages that earlier runs published after the committed
+   * sequence. If a message of an earlier epoch is stored after that, readers skip it. All messages that
+   * readers deliver have therefore been read.
    */
   async #resume(connection: JetStreamConnection): Promise<void> {
     const { stream, subject, key } = this.#options;

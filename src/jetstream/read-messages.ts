@@ -171,7 +171,7 @@ class MessageReader {
     return message?.seq;
   }
 
-  /** What the requests of this reader do, for messages. */
+  /** What the requests of this reader do, for error messages. */
   get #reading(): string {
     return `read the stream ${this.#options.stream.name}`;
   }
@@ -212,8 +212,8 @@ class MessageReader {
   }
 
   /**
-   * Returns the next messages of a request. Returns none if the request has ended, or has failed but the next
-   * request may succeed.
+   * Returns the next messages of a request. Returns an empty array if the request has ended, or has failed
+   * but the next request may succeed.
    */
   async #next(messages: ConsumerMessages, iterator: AsyncIterator<JsMsg>): Promise<JsMsg[]> {
     const { signal } = this.#connection;
@@ -241,8 +241,8 @@ class MessageReader {
   }
 
   /**
-   * Yields messages. If the stream no longer has messages between them, yields the sequences of these in
-   * order.
+   * Yields the messages of a group. Between them, yields each range of sequences that the stream no longer
+   * has, in stream order.
    */
   async *#checked(group: readonly JsMsg[]): AsyncGenerator<MessageGroup> {
     const last = group.at(-1)?.seq ?? 0;

@@ -91,7 +91,7 @@ export class SubjectReader<T> {
     try {
       yield* this.#batches();
     } catch (error) {
-      // An error of the servers gets a cursor. It is the cursor after the delivered posts.
+      // Adds the cursor after the delivered posts to an error of the servers.
       if (!(error instanceof JetStreamError) || error.cursor !== undefined) throw error;
       const { message, failure, retryable, cause } = error;
       throw new JetStreamError(message, { failure, retryable, cause, cursor: this.#cursor });
@@ -201,8 +201,9 @@ export class SubjectReader<T> {
   }
 
   /**
-   * Returns the positions of lost messages before the end that the messages up to the end do not reveal.
-   * Messages after the end tell which of these positions had been acknowledged.
+   * Returns the lost positions among those that are still missing at `end`. A missing message is lost if it
+   * had been acknowledged, and only a later message tells this, so the headers of messages after `end` are
+   * read.
    */
   async #lostBefore(end: number): Promise<readonly LostPositions[]> {
     const { open } = this.#positions;
@@ -212,7 +213,7 @@ export class SubjectReader<T> {
     const { state } = await this.#settings.connection.streamInfo(this.#settings.stream.name);
     const groups = this.#read({ after: end, until: state.last_seq, headersOnly: true });
     for await (const { messages, lost } of groups) {
-      // The messages that the stream has dropped may include those that are being searched.
+      // The missing messages may be among the messages that the stream has dropped.
       if (lost !== undefined) positions.skip();
       // An error about damaged headers is ignored here. It is thrown when the message itself is read.
       for (const { subject, headers } of messages)

@@ -14,8 +14,8 @@ const MAX_WAIT_MS = 1_000;
 export const SHOWN_AFTER_MS = 1_000;
 
 /**
- * For how long a cluster may report that a stream does not exist before that is believed, in milliseconds. A
- * server that has just started may not know the stream yet.
+ * How long the servers of a cluster may report that a stream does not exist before the request fails, in
+ * milliseconds. A server that has just started may not know the stream yet.
  */
 const MISSING_MS = 10_000;
 /**
@@ -33,7 +33,7 @@ const OTHER_SERVER_MS = 10_000;
 
 /** The run that uses a connection. */
 export interface ConnectionRun {
-  /** The name of the call, for messages. */
+  /** The name of the call, for error messages. */
   readonly call: string;
   readonly signal: AbortSignal;
   readonly progress: Progress | undefined;
@@ -45,7 +45,7 @@ export interface ConnectionRun {
 export interface Servers {
   readonly run: ConnectionRun;
   readonly maxOutageMs: number;
-  /** The addresses of the servers, for messages. */
+  /** The addresses of the servers, for error messages. */
   readonly addresses: string;
   /** Whether there are other servers that may know more than the server that answers. */
   readonly isCluster: boolean;
@@ -71,7 +71,7 @@ export interface RepeatOptions {
 /**
  * Sends a request until it succeeds, for up to `maxOutageMs`.
  *
- * @param what What the request does, such as `publish to posts`, for messages.
+ * @param what What the request does, such as `publish to posts`, for error messages.
  */
 export async function repeat<T>(
   servers: Servers,

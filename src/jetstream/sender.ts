@@ -28,7 +28,7 @@ export interface PostsMessage extends Packed {
   readonly since: number;
 }
 
-/** What is sent in one try. */
+/** A message as it is sent in one try. */
 interface Attempt extends Packed {
   readonly subject: number;
   readonly msgID: string;
@@ -82,8 +82,8 @@ export class Sender {
   }
 
   /**
-   * Begins the epoch by sending a message without posts on each subject. Returns the highest sequence of
-   * these messages. After that sequence, no message of an earlier epoch counts.
+   * Begins the epoch of this run by sending a message without posts on each subject. Returns the highest
+   * sequence of these messages. Readers skip messages of earlier epochs after that sequence.
    */
   async begin(): Promise<number> {
     const { epoch } = this.#entry.state;
@@ -190,8 +190,8 @@ export class Sender {
     if (ack.duplicate || ack.seq > before) this.#highest = Math.max(this.#highest, ack.seq);
     else {
       await this.#mustBeSame();
-      // The servers have lost messages. Readers report these. The next run must look for messages of this run
-      // after this sequence.
+      // The servers have lost messages, which readers report. The next run must look for the messages of this
+      // run after this lower sequence.
       this.#highest = ack.seq;
     }
     return ack;

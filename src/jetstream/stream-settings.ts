@@ -214,7 +214,7 @@ export function checkCreate(call: string, create: CreateStreamOptions): CreateSt
   return { ...checked, duplicateWindowMs: Math.min(duplicateWindowMs, maxAgeMs) };
 }
 
-/** What is known about a stream when it is opened. */
+/** The properties of a stream, as read when it is opened. */
 export interface OpenedStream {
   readonly name: string;
   /** When the stream was created. This distinguishes it from a later stream of the same name. */
