@@ -11,7 +11,7 @@ import { excerpt } from '../json/excerpt.js';
 import { LineFramer } from '../json/line-framer.js';
 import { type InfoMessage, parseInStreamMessage } from '../post/in-stream-message.js';
 
-/** What the check of a complete and undamaged job file has found. */
+/** The result of checking a job file that is complete and undamaged. */
 export interface CheckedFile {
   /** The compressed size in bytes. */
   readonly bytes: number;

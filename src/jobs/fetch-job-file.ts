@@ -18,7 +18,10 @@ const MAX_ATTEMPTS = 5;
  */
 const MAX_FAILED_IN_A_ROW = 8;
 
-/** Parts of a query that are shorter than this, such as a version, are not treated as signatures. */
+/**
+ * Values in a query that have fewer characters than this, such as a version, are not treated as parts of a
+ * signature.
+ */
 const MIN_SIGNED = 6;
 
 /** The statuses that the URL of a file may have if it has expired or the file does not exist. */

@@ -14,8 +14,8 @@ import type { VerdictBasis } from './job-verdict.js';
 /** A file in the list of a job's files. */
 export interface JobFile {
   /**
-   * The first minute of the file's segment, as `YYYYMMDDHHMM`. If the URLs of the job do not contain
-   * segments, a name such as `file 17`.
+   * The first minute of the segment (the ten minutes that the file covers), as `YYYYMMDDHHMM`. If the URLs of
+   * the job do not contain segments, a name such as `file 17`.
    */
   readonly name: string;
   /**
@@ -25,7 +25,7 @@ export interface JobFile {
   readonly path: string;
 }
 
-/** The files of a delivered job in the order of time. Their URLs can be renewed. */
+/** The files of a delivered job in chronological order. Their URLs can be renewed. */
 export class JobFileList {
   readonly account: Account;
   readonly basis: VerdictBasis & { readonly job: DeliveredJob };
@@ -67,8 +67,8 @@ export class JobFileList {
   }
 
   /**
-   * Reads the listing again, unless the file already has a URL other than this one. Callers at the same time
-   * share one request.
+   * Reads the listing again, unless an earlier call has already replaced `url` with a newer URL. Callers at
+   * the same time share one request.
    */
   async renew({ name }: JobFile, url: URL, signal: AbortSignal): Promise<void> {
     if (this.#urls.get(name) !== url) return;
@@ -146,7 +146,7 @@ async function orJobError<T>(call: Promise<T>, job?: Job): Promise<T> {
 }
 
 /**
- * Returns the URLs by the names of the files, in the order of time. If the URLs contain no segments, the
+ * Returns the URLs by the names of the files, in chronological order. If the URLs contain no segments, the
  * files are numbered in the order of their paths, because the next listing may have a different order.
  * `before` is an earlier listing. Files that it contains keep their names.
  */

@@ -59,8 +59,8 @@ export interface JobFilesOptions {
  */
 const MAX_WAITING_BYTES = 20 * 1024 * 1024;
 /**
- * The maximum total size to which these files are inflated in memory. Further files stay compressed, and are
- * inflated again when it is their turn.
+ * The maximum total size of the inflated files that wait in memory, in bytes. Further files wait compressed,
+ * and are inflated a second time when they are delivered.
  */
 const MAX_INFLATED_BYTES = 12 * 1024 * 1024;
 /** How many files may wait for an earlier file, in addition to the files that are being downloaded. */
@@ -79,7 +79,7 @@ const OPTIONS = {
 } satisfies OptionTable<JobFilesOptions>;
 
 /**
- * Delivers the gzip files of a delivered job in the order of time, with a cursor after each file. Files are
+ * Delivers the gzip files of a delivered job in chronological order, with a cursor after each file. Files are
  * downloaded concurrently. Each file is checked before it is delivered: it must be complete gzip, and must
  * have the number of posts that its `info` line states. A damaged, truncated or missing file is fetched again
  * a few times, and once more after all other files.
@@ -91,7 +91,7 @@ const OPTIONS = {
  * @throws OptionError immediately, for invalid options.
  * @throws JobError from the flow, if the job is not delivered or has expired.
  * @throws IncompleteError from the flow, if files are missing or totals differ. `missing` lists the segments,
- * and `cursor` is the cursor to resume from.
+ *   and `cursor` is the cursor to resume from.
  * @example
  * await pipeline(
  *   jobFiles(acme, job, { onVerdict: verdict => console.error(verdict.summary) }),
@@ -241,9 +241,9 @@ function report(
 }
 
 /**
- * Returns a function that decodes a file when it is the file's turn. If the file is fetched a second time,
- * the function does not decode it, and it is checked on the main thread. The threads may already hold later
- * files by then, and the two would wait for each other.
+ * Returns a decoder that decodes a file when all earlier files have been decoded. If the file is fetched a
+ * second time, it is checked on the main thread instead. By then, threads may hold later files that wait for
+ * this file, so waiting for a thread would be a deadlock.
  */
 function decodeOnce(decoder: Decoder, turn: Turn, signal: AbortSignal): DecodeOnce {
   let isDecoded = false;

@@ -1,7 +1,9 @@
 import { OptionError } from '../base/errors.js';
 import type { Format } from '../post/activity.js';
 
-/** The status of a job. Jobs go through these in order. */
+/**
+ * The status of a job. A job passes through these in order, except that `rejected` and `failed` are final.
+ */
 export type JobStatus =
   | 'opened'
   | 'estimating'

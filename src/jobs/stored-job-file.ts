@@ -127,9 +127,9 @@ async function checkInMemory(
     const counted = decoded && checkDecodedFile(whole, decoded);
     if (counted !== undefined) {
       leave();
-      // If threads hold the contents, the compressed bytes are freed now. Without threads, a reader of items
-      // leaves the contents to the garbage collector, and the allocator would keep the memory that is freed
-      // here.
+      // Frees the compressed bytes now, but only if threads hold the contents. If this thread holds them, a
+      // reader of items leaves them to the garbage collector, and the allocator would keep the memory that is
+      // freed here.
       if (inThreads) releaseMemory(whole);
       return { ...counted, origin, decoded, blocks: async function* () {}, release };
     }
