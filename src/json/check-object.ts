@@ -56,7 +56,7 @@ export function checkObject(
   });
 }
 
-/** What `scanObject` has found. */
+/** The result of `scanObject`. */
 export interface ScannedObject {
   /** The position after the object. Absent if the object is invalid. */
   readonly end?: number;

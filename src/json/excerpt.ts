@@ -3,8 +3,8 @@ import { redact } from '../base/secret.js';
 /** How many characters of a document are shown. */
 const MAX_SHOWN = 80;
 /**
- * How many characters are searched for secrets. This is more than `MAX_SHOWN`, so that a secret that the cut
- * would split is found completely.
+ * How many characters are searched for secrets. This is more than `MAX_SHOWN`, so that a secret that begins
+ * before the cut and ends after it is found as well.
  */
 const MAX_SEARCHED = 4_096;
 

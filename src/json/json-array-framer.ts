@@ -27,10 +27,14 @@ const BRACKETS: Readonly<Record<string, string>> = {
   endArray: ']',
 };
 
-/** The size of a slice in bytes. All tokens of one slice are in memory at the same time. */
+/**
+ * The document is parsed in slices of this many bytes. All tokens of one slice are in memory at the same
+ * time.
+ */
 const SLICE_BYTES = 16 * 1024;
 /**
- * More characters than `stream-json` looks ahead. It finds a mistake after at most this many more characters.
+ * How far `stream-json` may read past a mistake before it reports it, in characters. The real number is
+ * smaller.
  */
 const LOOK_AHEAD = 64;
 /** How many characters at the start of the document are kept for messages. */
@@ -49,7 +53,7 @@ export class JsonArrayFramer implements Framer<Json> {
   #verify: Reader<never> | undefined;
   #parse: Reader<Token> | undefined;
   #start = '';
-  /** The last characters of the slices so far. `#chars` and `#bytes` are the size of all of these slices. */
+  /** The last characters that were read. `#chars` and `#bytes` are the size of everything that was read. */
   #tail = '';
   #chars = 0;
   #bytes = 0;

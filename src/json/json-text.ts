@@ -2,8 +2,8 @@ import { isAscii, isUtf8, transcode } from 'node:buffer';
 import { BACKSLASH, bufferOf } from './byte-codes.js';
 
 /**
- * A document gets escapes only if it is not larger than this, in bytes, and needs at most `MAX_ESCAPES` of
- * them.
+ * The maximum size of a document, in bytes, whose characters beyond ASCII are replaced by escapes. Such a
+ * document also has at most `MAX_ESCAPES` escapes.
  */
 const MAX_BYTES = 32 << 10;
 const MAX_ESCAPES = 32;
@@ -19,8 +19,8 @@ const SHORT_RUN = 32;
 const words = new Int32Array(MAX_BYTES / 4 + 4);
 const bytes = new Uint8Array(words.buffer);
 /**
- * The copy with escapes. A character of two or three bytes becomes one escape of six bytes. A character of
- * four bytes becomes two such escapes.
+ * The same document with escapes. A character of two or three bytes becomes one escape of six bytes. A
+ * character of four bytes becomes two such escapes.
  */
 const escaped = Buffer.alloc(MAX_BYTES + 8 * MAX_ESCAPES);
 
@@ -133,7 +133,7 @@ function continuation(at: number): number {
   return bytes[at]! & 0x3f;
 }
 
-/** Writes the escape for a UTF-16 unit to a position. Returns the position after the escape. */
+/** Writes the escape for a UTF-16 code unit at a position. Returns the position after the escape. */
 function writeEscape(unit: number, to: number): number {
   escaped[to] = BACKSLASH;
   escaped[to + 1] = 0x75; // u

@@ -80,7 +80,7 @@ export class ObjectLines {
    * two files, V8 discards the optimised code for the class.
    */
   static readonly staying: unknown = new ObjectLines('\n', { maxBytes: 0, maxDepth: 0 });
-  /** The position after the last record that was found and its line end. */
+  /** The position after the last record that was found, and after its line end. */
   next = 0;
   readonly #separator: number;
   readonly #maxBytes: number;
