@@ -36,8 +36,8 @@ const OPTIONS = {
 } satisfies OptionTable<ActivitiesOptions>;
 
 /**
- * Tells which records of whole files are items: posts are, messages of the service are not. The mark of a
- * post is the offset of the digits of its `leadingId`, or 0 if it has no such id.
+ * Tells posts from messages of the service among the records of a file. `mark` returns -1 for a message. For
+ * a post that begins with its id, it returns the offset of the id's digits, and for any other post 0.
  */
 export const POSTS: RecordKind<Activity> = {
   name: 'posts',
@@ -80,8 +80,8 @@ export function activities(options: ActivitiesOptions = {}): Operator<JsonRecord
             { isCut: internalsOf(input).isOfRecords === true, progress: run.progress },
           ),
         ),
-      // The caller's functions must be called for each record in order, so a flow with these functions has no
-      // plan.
+      // The caller's functions must be called for each record in order. A plan runs on several threads, so a
+      // flow with these functions has no plan.
       (plan, stage) => (isDefault ? plan.read(POSTS, stage) : undefined),
     );
 }

@@ -14,8 +14,9 @@ import { isStageStream } from '../flow/stream-stage.js';
  * were listed one by one.
  *
  * @throws OptionError If an argument cannot be an operator, or there are no arguments.
- * @example const posts = compose(gunzip(), jsonLines(), activities(), dedupe()); await
- *   pipeline(localFiles('archive'), posts, files({ path: 'all.jsonl' }));
+ * @example
+ * const posts = compose(gunzip(), jsonLines(), activities(), dedupe());
+ * await pipeline(localFiles('archive'), posts, files({ path: 'all.jsonl' }));
  */
 export function compose<In, Z = never>(last: EitherArgument<In, Z>): Composed<In, Z>;
 export function compose<In, A = never, Z = never>(

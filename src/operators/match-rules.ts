@@ -134,8 +134,8 @@ function matchRows(rows: Records, { rules, dropUnmatched }: RowRules): Uint32Arr
 }
 
 /**
- * The space to reserve for the inserted rules: this fraction of the posts' size, plus `EXPECTED_BYTES` in
- * case there are few posts. Most lists of matching rules take less.
+ * The space to reserve for the inserted rules: the size of the posts divided by this, plus `EXPECTED_BYTES`
+ * in case there are few posts. Most lists of matching rules take less.
  */
 const EXPECTED_PART = 8;
 const EXPECTED_BYTES = 512;
@@ -146,7 +146,7 @@ interface PostBytes {
   readonly end: number;
 }
 
-/** Copies posts, with their matching rules, to new content. */
+/** Copies posts to a new buffer, and inserts their matching rules. */
 class MatchedPosts {
   readonly starts: Uint32Array;
   /** The length of each record. 0 for a dropped post. */
