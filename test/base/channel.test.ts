@@ -88,7 +88,7 @@ describe('a channel', () => {
     );
   });
 
-  it('delivers the items it holds before its error, however it is read', async () => {
+  it('delivers the items that it holds before its error, one by one or in batches', async () => {
     const failure = new Error('failed');
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(), { maxLength: 6 }), fc.boolean(), async (items, one) => {
@@ -123,7 +123,7 @@ describe('a channel', () => {
     expect(added).toBe(3);
   });
 
-  it('counts its first item against its limit until the item is shifted', async () => {
+  it('counts an item against its limit until the reader shifts it', async () => {
     const channel = new Channel<string>(1);
     let hasRoom = false;
     const adding = channel.add(['a']).then(() => {
@@ -138,7 +138,7 @@ describe('a channel', () => {
     expect(channel.shift()).toBe(undefined);
   });
 
-  it('refuses items after it has failed, so that no producer counts them as delivered (faults matrix, compliance)', async () => {
+  it('rejects new items after it has failed, so that no producer counts them as delivered (faults matrix, compliance)', async () => {
     const channel = new Channel<number>(10);
     const failure = new Error('failed');
     await channel.add([1]);
@@ -149,7 +149,7 @@ describe('a channel', () => {
     await expect(reader.next()).rejects.toBe(failure);
   });
 
-  it('delivers its error immediately when the failure drops items', async () => {
+  it('delivers its error immediately if it fails with the option to drop its items', async () => {
     const channel = new Channel<number>(10);
     const failure = new Error('failed');
     channel.push(1);
@@ -157,7 +157,7 @@ describe('a channel', () => {
     await expect(channel.ready()).rejects.toBe(failure);
   });
 
-  it('keeps its items if it has already ended when a failure that drops items arrives', async () => {
+  it('keeps its items if it ended before a failure that would drop them', async () => {
     const channel = new Channel<number>(10);
     channel.push(1);
     channel.end();
@@ -167,7 +167,7 @@ describe('a channel', () => {
     expect(await channel.ready()).toBe(false);
   });
 
-  it('lets blocked producers continue and drops their items when the reader of its batches stops', async () => {
+  it('unblocks its producers and drops their items when its reader stops', async () => {
     const channel = new Channel<number>(1);
     const adding = channel.add([1]);
     for await (const items of channel.batches()) {
@@ -180,7 +180,7 @@ describe('a channel', () => {
     expect(channel.isFull).toBe(false);
   });
 
-  it('lets blocked producers continue when it fails or ends', async () => {
+  it('unblocks its producers when it fails or ends', async () => {
     for (const finish of ['fail', 'end'] as const) {
       const channel = new Channel<number>(1);
       const adding = Promise.all([channel.add([1]), channel.room()]);
@@ -190,7 +190,7 @@ describe('a channel', () => {
     }
   });
 
-  it('rejects the wait of its reader with the reason of the signal, immediately', async () => {
+  it('rejects a waiting reader immediately with the reason of an abort', async () => {
     const channel = new Channel<number>(1);
     const controller = new AbortController();
     const reason = new Error('enough');
@@ -202,7 +202,7 @@ describe('a channel', () => {
     expect(await channel.ready()).toBe(true);
   });
 
-  it('wakes its reader exactly once without items when it is poked', async () => {
+  it('wakes a waiting reader exactly once when it is poked without items', async () => {
     const channel = new Channel<number>(1);
     channel.poke();
     expect(await channel.ready()).toBe(true);

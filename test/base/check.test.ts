@@ -52,8 +52,8 @@ function errorOf(act: () => unknown): OptionError {
   throw new Error('Nothing was refused');
 }
 
-describe('options', () => {
-  it('are returned with their defaults', () => {
+describe('the options of a call', () => {
+  it('get their default values if they are not set', () => {
     const { maxResults, product, dryRun, query, fromDate } = check({
       query: 'snow',
       maxResults: 10,
@@ -70,25 +70,25 @@ describe('options', () => {
     expect(sum).toBe(15);
   });
 
-  it('are refused if they are unknown, with the nearest known name', () => {
+  it('cause an OptionError that suggests the nearest name if one is unknown', () => {
     const error = errorOf(() => check({ query: 'snow', maxResult: 100 }));
     expect(error.option).toBe('maxResult');
     expect(error.message).toBe('search: unknown option `maxResult`; did you mean `maxResults`?');
   });
 
-  it('are refused with all known names if no known name is similar', () => {
+  it('cause an OptionError that lists all names if an unknown name is similar to none', () => {
     expect(errorOf(() => check({ query: 'snow', zzzzzzzz: 1 })).message).toMatch(
       /^search: unknown option `zzzzzzzz`; known are `query`, `maxResults`, .*, `resume`$/,
     );
   });
 
-  it('are refused with the right name if only upper and lower case differ', () => {
+  it('cause an OptionError that suggests the right name if only upper and lower case differ', () => {
     expect(errorOf(() => check({ query: 'snow', FROMDATE: '2024-01-01' })).message).toContain(
       'did you mean `fromDate`?',
     );
   });
 
-  it('are all named in one error if several are wrong', () => {
+  it('cause one OptionError that names every wrong option', () => {
     const error = errorOf(() => check({ maxResults: 5, product: '7day', qeury: 'snow' }));
     expect(error.option).toBe('qeury');
     expect(error.message.split('\n')).toEqual([
@@ -105,7 +105,7 @@ describe('options', () => {
     { options: ['query'] },
     { options: undefined },
     { options: 7 },
-  ])('are refused if they are not an object: $options', ({ options }) => {
+  ])('cause an OptionError if they are not an object: $options', ({ options }) => {
     expect(errorOf(() => check(options)).option).toBe('options');
   });
 
@@ -124,22 +124,22 @@ describe('options', () => {
     ['signal', {}],
     ['resume', 'cursor'],
     ['resume', null],
-  ])('are refused if `%s` is %j', (option, value) => {
+  ])('cause an OptionError if `%s` is %j', (option, value) => {
     expect(errorOf(() => check({ query: 'snow', [option]: value })).option).toBe(option);
   });
 
-  it('are refused with advice on cursors if `resume` is not a cursor', () => {
+  it('cause an OptionError with advice on cursors if `resume` is not a cursor', () => {
     expect(errorOf(() => check({ query: 'snow', resume: 5 })).message).toMatch(
       /`resume` must be the cursor of a batch or of an error, got 5$/,
     );
   });
 
-  it('are refused without showing the members of a wrong object', () => {
+  it('cause an OptionError that does not show the members of a wrong object', () => {
     const { message } = errorOf(() => check({ query: { password: 'hunter2' } }));
     expect(message).not.toContain('hunter2');
   });
 
-  it('are accepted or refused with an OptionError, for any value', () => {
+  it('are accepted or cause an OptionError, whatever their values', () => {
     fc.assert(
       fc.property(fc.anything(), fc.anything(), (options, value) => {
         for (const given of [options, ...Object.keys(TABLE).map(name => ({ [name]: value }))])

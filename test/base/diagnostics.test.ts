@@ -103,7 +103,7 @@ describe('diagnostics channels', () => {
     expect(messages[3]?.shown).toMatchObject({ reason: 'retry', until: expect.any(Date) });
   });
 
-  it.each(REQUESTS)('publish requests to a listener of only %s', async name => {
+  it.each(REQUESTS)('publish requests even if only the %s channel has a listener', async name => {
     service.faults.plant({ kind: 'cut', afterBytes: 100, endpoint: 'search' });
     const messages = messagesOf(name);
     await pipeline(search(acme, query(1)), collect());
@@ -125,7 +125,7 @@ describe('diagnostics channels', () => {
     });
   });
 
-  it('publish only one end of a request', () => {
+  it('publish the end of a request only once', () => {
     const messages = messagesOf(...REQUESTS);
     const watched = WatchedRequest.start('GET', new URL('https://example.com/a?b=c'));
     watched?.end(200, 5);
@@ -134,7 +134,7 @@ describe('diagnostics channels', () => {
     expect(messages.map(({ name }) => name)).toEqual(REQUESTS.slice(0, 2));
   });
 
-  it('publish the end of the connections of a replay', async () => {
+  it('publish the end of each connection of a replay', async () => {
     const now = service.clock.now();
     const messages = messagesOf(...REQUESTS);
     const [fromDate, toDate] = [new Date(now - HOUR), new Date(now - 50 * MINUTE)];
@@ -184,7 +184,7 @@ describe('diagnostics channels', () => {
     });
   });
 
-  it('publish batches of a source without cursors', async () => {
+  it('publish the batches of a source that has no cursors', async () => {
     const messages = messagesOf('millrace:batch');
     await pipeline(Readable.from(['a', 'b']), collect());
     expect(messages.map(({ shown }) => (shown as BatchMessage).hasCursor)).not.toContain(true);
@@ -213,7 +213,7 @@ describe('diagnostics channels', () => {
     expect(commits.reduce((sum, { rows = 0 }) => sum + rows, 0)).toBe(rows.length);
   });
 
-  it('of undici publish the requests', async () => {
+  it('of undici publish the requests that the library sends', async () => {
     const messages = messagesOf('undici:request:create');
     await pipeline(search(acme, query(1)), collect());
     expect(messages.length).toBe(1);

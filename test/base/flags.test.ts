@@ -14,8 +14,8 @@ const TABLE = {
 };
 const FLAGS = flagsOf(TABLE, ['fromDate', 'limit', 'product', 'columns', 'isFast']);
 
-describe('flags', () => {
-  it('are the names of options in kebab-case', () => {
+describe('command-line flags', () => {
+  it('are named after their options, in kebab-case', () => {
     expect(FLAGS.map(({ name }) => name)).toEqual([
       ...['from-date', 'limit', 'product', 'columns', 'is-fast'],
     ]);
@@ -26,7 +26,7 @@ describe('flags', () => {
     expect(help).toContain('  --is-fast                      whether it is fast\n');
   });
 
-  it('convert text that the option accepts, and keep other text unchanged', () => {
+  it('convert an argument that the option accepts, and keep any other argument unchanged', () => {
     const given = {
       limit: '12',
       columns: 'id, text',
@@ -47,7 +47,7 @@ describe('flags', () => {
     });
   });
 
-  it('show their default, and pass it to the library only if the command sets it', () => {
+  it('show their default in the help, but pass no value unless the command line sets one', () => {
     const flags = flagsOf(TABLE, ['product', 'limit'], {
       product: { fallback: '30day' },
       limit: { shownDefault: 'all' },
@@ -68,7 +68,7 @@ describe('flags', () => {
     [['--is-fast=yes'], '--is-fast takes no value'],
     [['--limit', '1', '--limit=2'], '--limit is given twice'],
     [['--from', '2023', '--from-date', '2024'], '--from-date is given twice'],
-  ])('refuse %j in their own words', (args, problem) => {
+  ])('refuse the arguments %j with a message about flags, not options', (args, problem) => {
     expect(() => parseFlags('millrace search', [...FLAGS, ...SHARED_FLAGS], args)).toThrow(
       `millrace search: ${problem}`,
     );
@@ -90,7 +90,7 @@ describe('flags', () => {
     });
   });
 
-  it('convert text to a shard, to milliseconds or to a list, as their option says', () => {
+  it('convert an argument to a shard, to milliseconds or to a list, depending on the option', () => {
     const flags = flagsOf(
       { shard: SHARD_OPTION, waitMs: whole('wait'), urls: TABLE.columns },
       undefined,
@@ -120,11 +120,11 @@ describe('flags', () => {
     );
   });
 
-  it('do not show the default of a secret', () => {
+  it('do not show the default of a secret in the help', () => {
     expect(helpOf(flagsOf({ password: secret('the login', 'sesame') }))).not.toContain('sesame');
   });
 
-  it('never change a string that a string option accepts', () => {
+  it('pass a string to a string option unchanged', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1 }), value => {
         const { fromDate } = optionsOf(FLAGS, { 'from-date': value });

@@ -6,8 +6,8 @@ import { spawn } from '../child-processes.js';
 /** Returns the identity of a process on this machine, without its start time. */
 const only = (pid: number) => ({ ...thisProcess(), pid, started: undefined });
 
-describe('a process', () => {
-  it('is alive while it runs, and dead after it has ended', async () => {
+describe('a recorded process', () => {
+  it('is alive while it runs, and dead after it has exited', async () => {
     expect(processState(thisProcess())).toBe('alive');
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
     const ended = once(child, 'close');
@@ -17,11 +17,11 @@ describe('a process', () => {
     expect(processState(only(child.pid!))).toBe('dead');
   });
 
-  it.runIf(process.platform === 'linux')('is dead if a later process has its id', () => {
+  it.runIf(process.platform === 'linux')('is dead if a later process has reused its id', () => {
     expect(processState({ ...thisProcess(), started: '1' })).toBe('dead');
   });
 
-  it('is unknown if it belongs to another machine, even with an id that runs here', () => {
+  it('has an unknown state if it belongs to another machine, even if its id is in use here', () => {
     expect(processState({ ...thisProcess(), machine: 'another' })).toBe('unknown');
   });
 });

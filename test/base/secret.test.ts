@@ -14,7 +14,7 @@ import { excerpt } from '../../src/json/excerpt.js';
 describe('a secret', () => {
   const secret = new Secret('canary/pa55 word');
 
-  it('is printed as redacted everywhere', () => {
+  it('prints as [redacted] in strings, JSON and inspect()', () => {
     const held = { secret, list: [secret] };
     const printed = [
       `${secret}`,
@@ -29,7 +29,7 @@ describe('a secret', () => {
     expect(JSON.stringify(held)).toBe('{"secret":"[redacted]","list":["[redacted]"]}');
   });
 
-  it('is revealed only by an explicit call', () => {
+  it('shows its value only through reveal()', () => {
     expect(secret.reveal()).toBe('canary/pa55 word');
   });
 });
@@ -101,7 +101,7 @@ describe('redact', () => {
     ['pass%', encodeURIComponent],
     ['pass&', (text: string) => html(text, () => '&amp;')],
     ['pass&', (text: string) => html(text, () => '&#38;')],
-  ])('leaves no part of the escape of the last character of %j', (word, encode) => {
+  ])('removes the last character of %j whole if it is escaped', (word, encode) => {
     expect(whileSecret([word], () => redact(`<${encode(word)}>`))).toBe('<[redacted]>');
   });
 
@@ -133,7 +133,7 @@ describe('redact', () => {
     expect(whileSecret([word], () => redact('nothing here'))).toBe('nothing here');
   });
 
-  it('removes a password of one letter only if it is a whole value', () => {
+  it('removes a password of one letter only if it is a whole value, not a word of a sentence', () => {
     whileSecret(['a', 's'], () => {
       expect(redact("The service's clock")).toBe("The service's clock");
       expect(redact('A page has a post at last: a')).toBe('A page has a post at last: a');
@@ -180,7 +180,7 @@ describe('redact', () => {
     expect(redact('canary-twice')).toBe('canary-twice');
   });
 
-  it('removes the rest of a secret that an excerpt has truncated', () => {
+  it('removes the rest of a secret that was cut off at the end of an excerpt', () => {
     const text = `${'x'.repeat(75)}canary-behind-the-cut`;
     const shown = whileSecret(['canary-behind-the-cut'], () => [
       excerpt(text),
@@ -195,7 +195,7 @@ describe('an error', () => {
   const everything = (error: unknown) =>
     inspect(error, { depth: 12, showHidden: true, getters: true });
 
-  it('shows no secret in its message, its stack or its causes, wherever they come from', () => {
+  it('shows no secret in its message, its stack or its causes', () => {
     const error = whileSecret([word], () => {
       const deepest = Object.assign(new TypeError(`deep ${word}`), { hint: word });
       const several = new AggregateError([new Error(word)], word, { cause: deepest });

@@ -76,20 +76,20 @@ describe('the shards of a window', () => {
     });
   });
 
-  it('differ in length from the mean by at most a minute', () => {
+  it('differ from their mean length by at most one minute', () => {
     partsOf((parts, { minutes, n }) => {
       for (const { from, to } of parts)
         expect(Math.abs((to - from) / MINUTE - minutes / n)).toBeLessThanOrEqual(1);
     });
   });
 
-  it('are at most as many as the window has minutes', () => {
+  it('are never more than the minutes of the window', () => {
     partsOf((parts, { minutes, n }) => expect(parts.length).toBe(Math.min(n, minutes)));
   });
 });
 
 describe('the shards of files', () => {
-  it('contain each file exactly once, wherever its folder is', () => {
+  it('contain each file exactly once, whatever folder it is in', () => {
     const name = fc
       .stringMatching(/^[a-z0-9._-]{1,12}$/)
       .filter(text => text !== '.' && text !== '..');
@@ -117,7 +117,7 @@ describe('the shards of files', () => {
     expect(counts).toEqual(Array.from({ length: 8 }, () => 144 / 8));
   });
 
-  it('contain every file exactly once when localFiles reads them', async () => {
+  it('deliver every file exactly once when localFiles reads them', async () => {
     const names = ['a.jsonl', 'b/c.jsonl', 'b/d.jsonl', '20240101/0000.json', '20240101/0010.json'];
     for (const name of names) {
       await mkdir(path.dirname(path.join(folder, 'stored', name)), { recursive: true });
@@ -137,7 +137,7 @@ describe('the shards of files', () => {
     }
   });
 
-  it('refuse the cursors and checkpoints of another shard', async () => {
+  it('reject the cursor and the checkpoint of another shard', async () => {
     const stored = path.join(folder, 'checked');
     await mkdir(stored);
     for (let n = 0; n < 20; n++) await writeFile(path.join(stored, `${n}.jsonl`), `${n}\n`);
@@ -157,7 +157,7 @@ describe('the shards of files', () => {
 });
 
 describe('a shard', () => {
-  it('is read from MILLRACE_SHARD, which is refused if it is invalid', () => {
+  it('is read from MILLRACE_SHARD, and causes an OptionError if it is invalid', () => {
     expect(parseShard('2/8')).toEqual({ index: 2, of: 8 });
     expect(environmentShard('x', { MILLRACE_SHARD: '8/8' })).toEqual({ index: 8, of: 8 });
     expect(environmentShard('x', { MILLRACE_SHARD: '' })).toBeUndefined();
@@ -186,7 +186,7 @@ describe('a shard', () => {
     expect(account({}, { MILLRACE_SHARD: '2/8' }).settings.shard).toEqual({ index: 2, of: 8 });
   });
 
-  it('gets a part of every rate limit, so that all shards together respect the limit', () => {
+  it('uses a fraction of every rate limit, so that all shards together respect the limit', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 1_000 }),
@@ -251,7 +251,7 @@ describe('all shards of a source', () => {
     expect(shards.map(({ length }) => length > 0).filter(Boolean).length).toBeLessThanOrEqual(1);
   });
 
-  it('deliver the same files as the whole job, with a verdict each', async () => {
+  it('deliver every file and every line of the report of a job exactly once', async () => {
     const acme = account({ ...addresses, limits: { jobReads: [], jobCreation: [] } }, {});
     const job = await runJob(acme, {
       title: 'shared',

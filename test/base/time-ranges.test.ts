@@ -26,7 +26,7 @@ function isOrdered(ranges: readonly Window[]): boolean {
 }
 
 describe('subtractRanges', () => {
-  it('returns the points of the window outside the other ranges, in order', () => {
+  it('returns the parts of a window that no other range covers, in order', () => {
     fc.assert(
       fc.property(range, fc.array(range), (window, others) => {
         const parts = subtractRanges(window, others);
@@ -39,7 +39,7 @@ describe('subtractRanges', () => {
     );
   });
 
-  it('returns one range per gap', () => {
+  it('returns one range for each gap between the other ranges', () => {
     expect(
       subtractRanges({ from: 0, to: 20 }, [
         { from: 9, to: 12 },
@@ -54,7 +54,7 @@ describe('subtractRanges', () => {
   });
 });
 
-it('overlap returns the shared points of two windows, or undefined if there are none', () => {
+it('returns the range that two windows share, or undefined if they do not overlap', () => {
   fc.assert(
     fc.property(range, range, (a, b) => {
       const both = overlap(a, b);
@@ -71,7 +71,7 @@ it.each([
   [1, 60_000, 0, 60_000],
   [59_999, 60_001, 0, 120_000],
   [60_000, 119_999, 60_000, 120_000],
-])('wholeMinutes widens %i to %i into %i to %i', (from, to, start, end) => {
+])('wholeMinutes widens the range %i to %i to whole minutes, %i to %i', (from, to, start, end) => {
   expect(wholeMinutes({ from, to })).toEqual({ from: start, to: end });
 });
 
@@ -82,7 +82,7 @@ describe('mergeRanges', () => {
   const merged = (ranges: readonly (Window & { readonly mark: string })[]) =>
     mergeRanges(ranges, (a, b) => a.mark === b.mark);
 
-  it('keeps the points of each mark', () => {
+  it('keeps every point of the ranges with each mark', () => {
     fc.assert(
       fc.property(fc.array(marked), ranges => {
         for (const mark of ['a', 'b'])
@@ -93,7 +93,7 @@ describe('mergeRanges', () => {
     );
   });
 
-  it('returns ranges that neither touch nor overlap if they have one mark', () => {
+  it('merges ranges with the same mark that touch or overlap', () => {
     fc.assert(
       fc.property(fc.array(range), ranges => {
         const result = mergeRanges(ranges, () => true);
@@ -103,7 +103,7 @@ describe('mergeRanges', () => {
   });
 });
 
-it('shownRange prints a range as two timestamps of the service', () => {
+it('shownRange prints a range as two timestamps YYYYMMDDHHMM', () => {
   const from = Date.UTC(2022, 9, 3, 12);
   expect(shownRange({ from, to: from + 60_000 })).toBe('202210031200 to 202210031201');
 });

@@ -97,6 +97,6 @@ it('formatSent prints an instant with seconds and an explicit offset', () => {
   expect(formatSent(Date.UTC(2016, 4, 27, 22, 15, 50, 999))).toBe('2016-05-27T22:15:50+00:00');
 });
 
-it('floorTo returns the start of the unit', () => {
+it('floorTo rounds a time down to the start of its unit', () => {
   expect(floorTo(DAY, Date.UTC(2020, 1, 29, 23, 59))).toBe(Date.UTC(2020, 1, 29));
 });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { backoffMs, WakeUp } from '../../src/base/wait.js';
 
-it('a reader that looks before WakeUp.next misses no item', async () => {
+it('a reader that checks for items before it awaits WakeUp.next misses no item', async () => {
   const turns = fc.array(fc.record({ items: fc.nat(3), pause: fc.boolean(), wakes: fc.nat(2) }));
   await fc.assert(
     fc.asyncProperty(turns, async script => {
@@ -31,7 +31,7 @@ it('a reader that looks before WakeUp.next misses no item', async () => {
   );
 });
 
-it('WakeUp.next waits for the next wake, and ignores earlier wakes', async () => {
+it('WakeUp.next waits for the next wake(), and ignores earlier ones', async () => {
   const wakeUp = new WakeUp();
   wakeUp.wake();
   let isAwake = false;
@@ -44,7 +44,7 @@ it('WakeUp.next waits for the next wake, and ignores earlier wakes', async () =>
   await woken;
 });
 
-it('backoffMs doubles up to a maximum, and returns at least half of each value', () => {
+it('backoffMs doubles with each failure up to a maximum, and random jitter takes at most half of it', () => {
   const waits = (random: number) =>
     [1, 2, 3, 4, 5].map(failures => backoffMs(failures, { firstMs: 100, maxMs: 500, random }));
   expect(waits(0)).toEqual([50, 100, 200, 250, 250]);
