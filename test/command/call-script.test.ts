@@ -10,7 +10,7 @@ const text = fc.string({
   ),
 });
 
-it('a printed script keeps every string exact, whatever its characters', () => {
+it('a script that a command prints contains every string exactly, whatever its characters', () => {
   fc.assert(
     fc.property(text, value => {
       expect(runInNewContext(quoted(value))).toBe(value);

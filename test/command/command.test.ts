@@ -6,9 +6,14 @@ import { expect, it } from 'vitest';
 import { jsonIn } from '../../src/command/command.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
-it.each(['', '\ufeff'])('a printed script reads a JSON file that starts with %j', async mark => {
-  const file = path.join(await temporaryFolder(), 'rules.json');
-  await writeFile(file, `${mark}[{"value":"tea \ufeff"}]`);
-  const { text = '' } = jsonIn(file, () => undefined);
-  expect(JSON.stringify(runInNewContext(text, { readFileSync }))).toBe('[{"value":"tea \ufeff"}]');
-});
+it.each(['', '\ufeff'])(
+  'a script that a command prints reads a JSON file that starts with %j',
+  async mark => {
+    const file = path.join(await temporaryFolder(), 'rules.json');
+    await writeFile(file, `${mark}[{"value":"tea \ufeff"}]`);
+    const { text = '' } = jsonIn(file, () => undefined);
+    expect(JSON.stringify(runInNewContext(text, { readFileSync }))).toBe(
+      '[{"value":"tea \ufeff"}]',
+    );
+  },
+);

@@ -35,8 +35,8 @@ function flagRows(): string[] {
 const TOMBSTONES = await temporaryFolder();
 await writeFile(path.join(TOMBSTONES, 'data.mdb'), '');
 
-describe('commands', () => {
-  it('have all their flags in the table of their page', () => {
+describe('the commands of millrace', () => {
+  it('list all their flags in the table of src/command/README.md', () => {
     const rows = tableOf(pageNamed('src/command/README.md'), 'Flags', 'Flag');
     expect(rows.map(cells => `| ${cells.join(' | ')} |`).join('\n')).toBe(flagRows().join('\n'));
   });
@@ -73,15 +73,18 @@ describe('commands', () => {
     ['{tag}/x.parquet.gz', 'name it {tag}/x.parquet'],
     ['x.csv.bz2', 'must end in'],
     ['x.xlsx', 'must end in'],
-  ])('refuse to write %s, and name the allowed endings', async (out, problem) => {
-    for (const [name, args] of OF_OUT) {
-      const error = await refusalOf(scriptOf(name, args, { out }));
-      expect([name, error]).toEqual([name, expect.stringContaining(problem)]);
-    }
-    await expect(scriptOf('write', [out])).rejects.toThrow(`FILES ${out}: `);
-  });
+  ])(
+    'refuse to write %s, with an error that names the allowed file extensions',
+    async (out, problem) => {
+      for (const [name, args] of OF_OUT) {
+        const error = await refusalOf(scriptOf(name, args, { out }));
+        expect([name, error]).toEqual([name, expect.stringContaining(problem)]);
+      }
+      await expect(scriptOf('write', [out])).rejects.toThrow(`FILES ${out}: `);
+    },
+  );
 
-  it('refuse --checkpoint, --columns, --max-bytes and --damaged without --out', async () => {
+  it('reject --checkpoint, --columns, --max-bytes and --damaged without --out', async () => {
     for (const [name, args] of OF_OUT)
       for (const flag of ['checkpoint', 'columns', 'max-bytes', 'damaged'])
         for (const out of [undefined, '-']) {
@@ -94,7 +97,7 @@ describe('commands', () => {
     );
   });
 
-  it('ignore none of their flags', async () => {
+  it('do something different with each flag than without it', async () => {
     for (const { name, command } of commands)
       for (const flag of command.flags ?? []) {
         const [args, others] = CALLS[name] ?? [];
@@ -107,7 +110,7 @@ describe('commands', () => {
       }
   });
 
-  it('ignore no flag when another one is given', async () => {
+  it('ignore no flag because another flag is given', async () => {
     const ignored: string[] = [];
     for (const { name, command } of commands)
       for (const [out, flag, other] of pairsOfFlags(command)) {
@@ -131,7 +134,7 @@ describe('commands', () => {
     expect(ignored).toEqual([]);
   });
 
-  it('accept their own examples, and print help that fits on a screen', async () => {
+  it('can parse the examples in their help, which fits on a screen', async () => {
     for (const { name, command } of commands) {
       for (const example of command.examples) {
         const [words = ''] = example.split(/ [<>] /);
@@ -150,7 +153,7 @@ describe('commands', () => {
     }
   });
 
-  it('route posts by tag if the path contains {tag}, but never counts', async () => {
+  it('route posts by tag, but not counts, if the --out path contains {tag}', async () => {
     const out = '{tag}.jsonl';
     expect(await stagesOf('search', ['tea'], { out })).toEqual([
       ...['search', 'dedupe', 'routeByTag', 'files'],
@@ -158,7 +161,7 @@ describe('commands', () => {
     expect(await stagesOf('counts', ['tea'], { out })).toEqual(['counts', 'files']);
   });
 
-  it('drop posts that match no rule in `match`', async () => {
+  it('include `match`, which drops posts that match no rule', async () => {
     const { call } = await scriptOf('match', ['rules.json'], { product: 'search' });
     const matchRules = call.args.find(
       stage => stage instanceof Call && stage.name === 'matchRules',
@@ -174,7 +177,7 @@ describe('commands', () => {
     expect(await stagesOf('counts', ['tea'], { out: 'x.csv' }, true)).toEqual(['counts', 'csv']);
   });
 
-  it('ask before they accept a job, and accept nothing unless the answer is yes', async () => {
+  it('accept a job only after the user answers yes', async () => {
     const script = await scriptOf('job accept', ['abc']);
     const accepted: unknown[] = [];
     const library = {
@@ -189,7 +192,7 @@ describe('commands', () => {
     expect(accepted).toEqual(['abc']);
   });
 
-  it('close what they opened, even after an error', async () => {
+  it('close everything that they opened, even after an error', async () => {
     const closed: string[] = [];
     const library = {
       open: (name: string) => ({ close: () => closed.push(name) }),

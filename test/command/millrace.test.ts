@@ -62,8 +62,8 @@ function shell(script: string) {
 const linesOf = (text: string) => text.split('\n').filter(line => line !== '');
 const idsOf = (text: string) => linesOf(text).map(line => String(JSON.parse(line).id_str));
 
-describe('millrace', () => {
-  it.concurrent('shows the warnings of a rule in a dry run', async () => {
+describe('the command millrace', () => {
+  it.concurrent('prints the warnings about a rule in a dry run', async () => {
     const rule = '#snow OR #ice lang:en';
     const { code, stderr } = await millrace('search', rule, '--dry-run', ...window);
     expect(code).toBe(0);
@@ -86,7 +86,7 @@ describe('millrace', () => {
     expect(JSON.parse(json.stderr)).toMatchObject({ posts: ids.length });
   });
 
-  it.concurrent('writes the files that --out names, and continues at a checkpoint', async () => {
+  it.concurrent('writes the files that --out names, and continues from its checkpoint', async () => {
     const args = ['search', 'coffee OR tea', ...window, '--checkpoint', 'search.json', '--json'];
     const first = await millrace(...args, '--out', 'search/{day}.jsonl.gz');
     expect(first.code).toBe(0);
@@ -128,14 +128,14 @@ describe('millrace', () => {
     expect(bytes.toString('latin1', 0, 4)).toBe('PAR1');
   });
 
-  it.concurrent('counts the posts of a search with --dry-run, but fetches none', async () => {
+  it.concurrent('counts the posts of a search with --dry-run without fetching them', async () => {
     const { stderr, stdout } = await millrace('search', 'coffee OR tea', ...window, '--dry-run');
     const posts = idsOf((await millrace('search', 'coffee OR tea', ...window)).stdout).length;
     expect(stderr).toContain(`${posts.toLocaleString('en')} posts, at least `);
     expect(stdout).toBe('');
   });
 
-  it.concurrent('searches for the rules of a file, within a budget', async () => {
+  it.concurrent('searches for all rules of a file within the budget of requests', async () => {
     const args = [
       'search',
       '--rules',
@@ -169,7 +169,7 @@ describe('millrace', () => {
     expect(written.toSorted()).toEqual(idsOf(stdout).toSorted());
   });
 
-  it.concurrent('passes posts from command to command, and ends without an error when the pipe closes', async () => {
+  it.concurrent('pipes posts into another command, and exits without an error when the pipe closes', async () => {
     const search = `millrace search 'coffee OR tea' ${window.join(' ')} --quiet`;
     const chain = await shell(
       `${search} | millrace match rules.json --quiet | millrace write 'chain/{tag}/{day}.jsonl' --quiet`,
@@ -189,7 +189,7 @@ describe('millrace', () => {
     });
   });
 
-  it.concurrent('writes the damaged records of convert and write to the file that --damaged names', async () => {
+  it.concurrent('writes damaged records to the file that --damaged names in convert and write', async () => {
     const search = `millrace search 'coffee OR tea' ${window.join(' ')} --quiet`;
     await shell(`(${search} | head -n 3; echo nothing) > some.jsonl`);
     const args = ['some.jsonl', '--out', 'some.csv', '--columns', 'id', '--json'];
@@ -208,7 +208,7 @@ describe('millrace', () => {
     expect((await millrace('rules', 'validate', 'marked.json')).stdout).toContain('"valid":true');
   });
 
-  it.concurrent('prints counts as JSON lines in a pipe, and as rows in a CSV file', async () => {
+  it.concurrent('prints counts as JSON lines into a pipe, and as rows into a CSV file', async () => {
     const { stdout } = await millrace('counts', 'coffee', ...window, '--bucket', 'hour');
     const total = linesOf(stdout).reduce((sum, line) => sum + JSON.parse(line).count, 0);
     const ids = idsOf((await millrace('search', 'coffee', ...window)).stdout);
@@ -220,7 +220,7 @@ describe('millrace', () => {
     expect(await readFile(path.join(folder, 'counts.csv'), 'utf8')).toMatch(/^time_period,start/);
   });
 
-  it.concurrent('manages the rules of the replay stream', async () => {
+  it.concurrent('lists, adds and removes the rules of the replay stream', async () => {
     expect((await millrace('rules', 'validate', 'rules.json')).stdout).toContain('"valid":true');
     expect((await millrace('rules', 'add', 'rules.json')).code).toBe(0);
     const listed = linesOf((await millrace('rules', 'list', '--quiet')).stdout);
@@ -231,7 +231,7 @@ describe('millrace', () => {
     expect((await millrace('rules', 'list', '--quiet')).stdout).toBe('');
   });
 
-  it.concurrent('exits with 1 for a wrong rule, and points at the mistake', async () => {
+  it.concurrent('exits with 1 and points at the mistake if a rule is invalid', async () => {
     const wrong = await millrace('rules', 'check', 'coffee (tea OR');
     expect(wrong.code).toBe(1);
     expect(wrong.stderr).toContain('a group is not closed');
@@ -327,7 +327,7 @@ describe('millrace', () => {
     );
   });
 
-  it.concurrent('exits with 130 on an interrupt, and says how to continue', async () => {
+  it.concurrent('exits with 130 on an interrupt, and prints how to continue', async () => {
     const child = start('compliance', '--checkpoint', 'none');
     const ended = outputOf(child);
     expect(await ended).toMatchObject({ code: 2 });
@@ -342,7 +342,7 @@ describe('millrace', () => {
     });
   });
 
-  it.concurrent('exits with 2 for wrong arguments, and suggests the right ones', async () => {
+  it.concurrent('exits with 2 for wrong arguments, and suggests correct ones', async () => {
     const wrong: readonly (readonly [readonly string[], string])[] = [
       [['serach', 'x'], 'did you mean millrace search?'],
       [['job', 'hlep'], 'millrace job --help shows its commands'],
@@ -376,13 +376,13 @@ describe('millrace', () => {
     expect(JSON.parse(json.stderr)).toMatchObject({ error: { code: 'ERR_OPTION' } });
   });
 
-  it.concurrent('suggests fullarchive for dates that are too old for 30day', async () => {
+  it.concurrent('suggests the product fullarchive if the dates are too old for 30day', async () => {
     const old = ['--from', '2020-01-01', '--to', '2020-01-02'];
     const { code, stderr } = await millrace('search', 'tea', ...old);
     expect([code, stderr]).toEqual([1, expect.stringContaining('pass --product fullarchive\n')]);
   });
 
-  it.concurrent('reports the gaps of a replay without naming options of the library', async () => {
+  it.concurrent('reports the gaps of a replay in terms of flags, not library options', async () => {
     const { code, stderr } = await millrace('replay', '--from', '2020-01-01', '--to', '2020-01-02');
     expect([code, stderr]).toEqual([3, expect.stringContaining('(expired)\n')]);
     expect(stderr).not.toContain('onGap');
@@ -391,7 +391,7 @@ describe('millrace', () => {
     expect(stderr).toContain('millrace job run');
   });
 
-  it.concurrent('names the missing variables, and the local service that prints them', async () => {
+  it.concurrent('names the missing environment variables, and the local service that prints them', async () => {
     const bare = { PATH: process.env.PATH };
     const child = spawn(process.execPath, [COMMAND, 'search', 'tea'], { env: bare, cwd: folder });
     const { code, stderr } = await outputOf(child);
@@ -402,7 +402,7 @@ describe('millrace', () => {
   });
 
   it.skipIf(process.platform !== 'linux')(
-    'exits with a one-line message if its output device is full',
+    'exits with a one-line message if the output device is full',
     async () => {
       for (const words of [
         '--help',
@@ -435,7 +435,7 @@ describe('millrace', () => {
     });
   });
 
-  it('exits immediately on an interrupt while nobody reads its output', async () => {
+  it('exits immediately on an interrupt while nothing reads its output', async () => {
     const { stdout } = await millrace('search', 'coffee', ...window, '--quiet');
     const child = start('match', 'rules.json', '--quiet');
     child.stdin?.on('error', () => {});
@@ -448,7 +448,7 @@ describe('millrace', () => {
     expect(await once(child, 'exit')).toEqual([130, null]);
   });
 
-  it('exits with 3 if something is missing, and names the command that continues', async () => {
+  it('exits with 3 if posts are missing, and prints the command that continues', async () => {
     service.faults.plant({ kind: 'status', status: 401, times: 1, skip: 1, endpoint: 'search' });
     const rule = `coffee OR tea OR "it's"`;
     const args = ['search', rule, ...window, '--max-results', '10', '--quiet'];
@@ -482,7 +482,7 @@ describe('millrace', () => {
     for (const help of helps) expect(help.split('\n').length).toBeLessThanOrEqual(24);
   });
 
-  it.concurrent('prints the flags of the service, and examples that work', async () => {
+  it.concurrent('prints the flags of the service command, and examples that work', async () => {
     const { stdout } = await outputOf(start('service', '--help'));
     expect(stdout).toContain('--posts-per-minute');
     const [, name = ''] = /^Usage: (.*) \[options\]/.exec(stdout) ?? [];
@@ -495,7 +495,7 @@ describe('millrace', () => {
     expect((await outputOf(start('service', '-h'))).stdout).toBe(stdout);
   });
 
-  it.concurrent('lists the commands of a family', async () => {
+  it.concurrent('lists the subcommands of a command family', async () => {
     const { stdout } = await millrace('job', '--help');
     expect(stdout).toContain('  job accept       Accepts the quote');
     expect(stdout).not.toContain('rules');
@@ -504,7 +504,7 @@ describe('millrace', () => {
   });
 
   it.skipIf(process.platform !== 'linux')(
-    'prints lists as tables on a terminal, unless with --json',
+    'prints lists as tables on a terminal, but not with --json',
     async () => {
       const onTerminal = async (words: string) => {
         const command = `${process.execPath} ${COMMAND} ${words}`;
@@ -521,7 +521,7 @@ describe('millrace', () => {
     },
   );
 
-  it.concurrent('completes commands and flags in a shell', async () => {
+  it.concurrent('completes commands and flags in the shell', async () => {
     const completed = await shell(`eval "$(millrace completion bash)"
       COMP_WORDS=(millrace rules ch); COMP_CWORD=2; _millrace; echo "\${COMPREPLY[@]}"
       COMP_WORDS=(millrace search x --fr); COMP_CWORD=3; _millrace; echo "\${COMPREPLY[@]}"
@@ -530,7 +530,7 @@ describe('millrace', () => {
     expect(completed.stdout).toBe('check\n--from-date\n--title\ncheck\n');
   });
 
-  it.concurrent('prints a script that does the same as the command', async () => {
+  it.concurrent('prints a script that does the same as a command', async () => {
     const modules = path.join(folder, 'node_modules');
     await mkdir(modules);
     await symlink(path.resolve(COMMAND, '../../..'), path.join(modules, 'millrace'));

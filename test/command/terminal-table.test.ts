@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { tableText, terminalText } from '../../src/command/terminal-table.js';
 
-describe('a result on a terminal', () => {
+describe('a command result on a terminal', () => {
   it('prints a list as a table aligned by display width, without empty columns', () => {
     const rows = [
       { id: '1', tag: null, value: '雪' },

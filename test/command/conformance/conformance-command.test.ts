@@ -49,7 +49,7 @@ function checkAlone(variables: NodeJS.ProcessEnv, ...args: readonly string[]): P
 }
 
 describe('millrace-service check', () => {
-  it.concurrent('says what it will send, and exits with 0 if the service is as documented', async () => {
+  it.concurrent('announces its requests, and exits with 0 if the service conforms', async () => {
     const { code, stdout, stderr } = await check(env);
     expect(stderr).toBe(
       `43 requests to ${env.MILLRACE_URL}, which change nothing: 8 of search and counts that are answered, and may count against a cap, with 20 posts at most.\n`,
@@ -60,7 +60,7 @@ describe('millrace-service check', () => {
     expect(code).toBe(0);
   });
 
-  it.concurrent('exits with 1 and an explanation if something differs', async () => {
+  it.concurrent('exits with 1 and an explanation if the service does not conform', async () => {
     const { code, stdout } = await check(envOfDiffering, '--only', 'search, fullarchive');
     expect(code).toBe(1);
     expect(stdout).toContain(
@@ -81,7 +81,7 @@ describe('millrace-service check', () => {
     expect(await ended).toEqual([0, null]);
   });
 
-  it.concurrent('prints one JSON object for a script', async () => {
+  it.concurrent('prints its results as one JSON object with --json', async () => {
     const { code, stdout } = await check(envOfDiffering, '--json', '--only=search');
     expect(code).toBe(1);
     const report = JSON.parse(stdout);
@@ -117,7 +117,7 @@ describe('millrace-service check', () => {
     expect(confirmed.stderr).toContain('service.invalid');
   });
 
-  it.concurrent('exits with 3 if nothing listens', async () => {
+  it.concurrent('exits with 3 if no server listens', async () => {
     const { code, stdout, stderr } = await check({ ...env, MILLRACE_URL: 'http://127.0.0.1:1' });
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
     expect(stderr).toMatch(/127\.0\.0\.1:1/);
@@ -143,7 +143,7 @@ describe('millrace-service check', () => {
     expect(stderr).toMatch(problem);
   });
 
-  it.concurrent('names the missing variables and the skipped families', async () => {
+  it.concurrent('names the missing variables and the endpoint families that it skips', async () => {
     const nothing = await check({});
     expect(nothing.code).toBe(2);
     expect(nothing.stderr).toContain('MILLRACE_ACCOUNT');
@@ -154,14 +154,14 @@ describe('millrace-service check', () => {
     expect(code).toBe(0);
   });
 
-  it.concurrent('reads variables from a file', async () => {
+  it.concurrent('reads environment variables from a file', async () => {
     const file = path.join(await temporaryFolder(), 'acme.env');
     const lines = Object.entries(env).map(([name, value]) => `${name}='${value}'\n`);
     await writeFile(file, lines.join(''));
     expect(await checkAlone({}, '--env-file', file, '--only=usage')).toMatchObject({ code: 0 });
   });
 
-  it.concurrent('refuses a file of variables that does not exist', async () => {
+  it.concurrent('fails if the file of environment variables does not exist', async () => {
     const { code, stdout, stderr } = await checkAlone(env, '--env-file', 'nowhere.env');
     // Node 20 parses this flag itself, wherever it stands, and exits with 9.
     expect([2, 9]).toContain(code);

@@ -124,14 +124,14 @@ describe('the conformance checks', () => {
     expect(results.map(({ result }) => result)).toEqual(ALL.map(() => 'ok'));
   });
 
-  it('pass if the clock of the service differs, which they learn from its responses', async () => {
+  it('pass even if the clock of the service is off, as they read its time from responses', async () => {
     const { service, addresses } = await started();
     service.clock.set('2019-03-31T00:02:00Z');
     const { serviceTime: _, ...rest } = addresses;
     expect(differing(await resultsOf(account(rest, {})))).toEqual({});
   });
 
-  it('send the announced number of requests, and change nothing', async () => {
+  it('send exactly the announced number of requests, and leave the service unchanged', async () => {
     const { service, addresses } = await started();
     const before = await service.snapshot();
     const acme = account(addresses, {});
@@ -152,7 +152,7 @@ describe('the conformance checks', () => {
     expect(jobs).toEqual([]);
   });
 
-  it('skip families without settings, and those that are not selected', async () => {
+  it('skip endpoint families that have no settings or are not selected', async () => {
     const { addresses } = await started();
     const { account: name, label, email, password, baseUrl } = addresses;
     const acme = account({ baseUrl, account: name, label, email, password }, {});
@@ -166,7 +166,7 @@ describe('the conformance checks', () => {
     );
   });
 
-  it('exceed the rate of search only if requested', async () => {
+  it('exceed the rate limit of search only if the caller asks for it', async () => {
     const { service, addresses } = await started({ limits: 'strict' });
     // With a frozen clock, all requests fall within one second even on a busy machine.
     service.clock.freeze();
@@ -194,7 +194,7 @@ describe('the conformance checks', () => {
   });
 });
 
-describe('the conformance checks report exactly what differs in a service', () => {
+describe('the conformance checks report exactly the one rule that a service breaks', () => {
   it.each<readonly [string, ServiceOptions, Record<string, string[]>]>([
     [
       'with counts in descending order',
@@ -455,7 +455,7 @@ describe('a difference reported by the conformance checks', () => {
     expect(results).toHaveLength(ALL.length);
   });
 
-  it('is reported for each check that gets an unexpected status', async () => {
+  it('is reported for each check that receives an unexpected status', async () => {
     const { service, addresses } = await started();
     service.faults.plant({ kind: 'status', status: 503, times: 2, endpoint: 'usage' });
     const results = await resultsOf(account(addresses, {}));
@@ -464,7 +464,7 @@ describe('a difference reported by the conformance checks', () => {
     expect(usage?.differences[0]?.got).toMatch(/^503 /);
   });
 
-  it('can be a 401 from one family if other families accept the login', async () => {
+  it('can be a 401 from one endpoint family if others accept the login', async () => {
     const { service, addresses } = await started();
     service.faults.plant({ kind: 'status', status: 401, skip: 1, endpoint: 'usage' });
     expect(differing(await resultsOf(account(addresses, {})))).toEqual({ usage: ['status'] });
@@ -483,7 +483,7 @@ describe('a difference reported by the conformance checks', () => {
 });
 
 describe('the conformance checks end early', () => {
-  it('with the variables to check if the login is refused', async () => {
+  it('with the names of the variables to check if the service rejects the login', async () => {
     const { service, addresses } = await started();
     const acme = account({ ...addresses, password: 'mistyped' }, {});
     await expect(resultsOf(acme)).rejects.toMatchObject({
@@ -496,7 +496,7 @@ describe('the conformance checks end early', () => {
     expect(service.requests().length).toBeLessThan(6);
   });
 
-  it('if nothing answers', async () => {
+  it('if no server answers', async () => {
     const { service, addresses } = await started();
     const acme = account({ ...addresses, retry: { attempts: 1 } }, {});
     await service.stop();
