@@ -53,8 +53,8 @@ async function write(name: string, some: readonly Activity[]): Promise<string> {
 const linesIn = (file: string) =>
   texts(jsonLines()(gunzip({ plain: 'pass' })(localFiles(file, { match: /./ }))));
 
-describe('applyCompliance with zstd files', () => {
-  it('rewrites files with affected posts as zstd, and rewrites nothing in a second run', async () => {
+describe('applyCompliance on zstd files', () => {
+  it('rewrites files with affected posts as zstd, and no file in a second run', async () => {
     const affected = await write('1.jsonl.zst', posts);
     const other = await write('2.json.ZST', posts.slice(1));
     await tombstones.record([ofPost('delete', first.id)]);
@@ -75,7 +75,7 @@ describe('applyCompliance with zstd files', () => {
     expect(written.equals(await readFile(affected))).toBe(true);
   });
 
-  it('keeps the compression of each file that `match` selects, whatever its name', async () => {
+  it('keeps each file plain, gzip or zstd as it was, whatever its name', async () => {
     const zstd = await write('zstd.zst', posts);
     const unnamed = await write('zstd.data', posts);
     const gzip = path.join(archive, 'gzip.zst');
@@ -94,7 +94,7 @@ describe('applyCompliance with zstd files', () => {
     expect(await readFile(plain, 'utf8')).toBe(`${second.raw}\n`);
   });
 
-  it('leaves a valid zstd file if no post remains', async () => {
+  it('writes a valid zstd file if every post is removed', async () => {
     const file = await write('1.jsonl.zst', [first]);
     await tombstones.record([ofPost('delete', first.id)]);
     expect(await applyCompliance(archive, tombstones)).toMatchObject({ removed: { deleted: 1 } });
@@ -103,7 +103,7 @@ describe('applyCompliance with zstd files', () => {
     expect(await applyCompliance(archive, tombstones)).toMatchObject({ files: 1, posts: 0 });
   });
 
-  it('leaves a damaged file unchanged and names it', async () => {
+  it('leaves a damaged file unchanged and reports its name', async () => {
     const file = await write('1.jsonl.zst', posts);
     const cut = (await readFile(file)).subarray(0, -1);
     await writeFile(file, cut);

@@ -54,7 +54,7 @@ async function contents(): Promise<Record<string, string[]>> {
 
 describe('applyCompliance', () => {
   it.runIf(process.platform === 'linux')(
-    'rejects a file name that is not UTF-8 before it changes a file',
+    'rejects a file name that is not UTF-8 before it changes any file',
     async () => {
       await tombstones.record([ofPost('delete', posts[0]?.[0]?.id ?? '')]);
       const before = await contents();
@@ -78,7 +78,7 @@ describe('applyCompliance', () => {
     expect(await contents()).not.toEqual(before);
   });
 
-  it('rewrites only files with affected posts, and rewrites nothing in a second run', async () => {
+  it('rewrites only files with affected posts, and no file in a second run', async () => {
     const [victim, author] = [posts[2]?.[4], posts[3]?.[7]];
     if (victim === undefined || author === undefined) throw new Error('There are posts');
     await tombstones.record([ofPost('delete', victim.id), ofUser('user_delete', author.author.id)]);
@@ -114,7 +114,7 @@ describe('applyCompliance', () => {
     expect(await contents()).toEqual(after);
   });
 
-  it('masks posts if requested, and changes nothing in a second run', async () => {
+  it('masks posts instead of removing them if requested, and changes nothing in a second run', async () => {
     const victim = posts[1]?.[0];
     await tombstones.record([ofPost('delete', victim?.id ?? '')]);
     const report = await applyCompliance(archive, tombstones, { mask: true });
@@ -125,7 +125,7 @@ describe('applyCompliance', () => {
     expect((await applyCompliance(archive, tombstones, { mask: true })).rewritten).toEqual([]);
   });
 
-  it('removes posts whose own members say that they are withheld', async () => {
+  it('removes posts whose own fields say that they are withheld', async () => {
     const file = path.join(archive, 'withheld.jsonl');
     const withheld = (...codes: string[]) =>
       String(posts[0]?.[0]?.raw).replace('{', `{"withheld_in_countries":${JSON.stringify(codes)},`);
@@ -144,7 +144,7 @@ describe('applyCompliance', () => {
     expect(await readFile(file, 'utf8')).toBe(`${lines.slice(0, 2).join('\n')}\n`);
   });
 
-  it('writes plain files as plain files', async () => {
+  it('rewrites uncompressed files without compression', async () => {
     const [first, second] = posts[0] ?? [];
     const file = path.join(archive, 'plain.jsonl');
     await writeFile(file, `${first?.raw}\n${second?.raw}\n`);
@@ -153,7 +153,7 @@ describe('applyCompliance', () => {
     expect(await readFile(file, 'utf8')).toBe(`${second?.raw}\n`);
   });
 
-  it('keeps stream notices between posts, and names the line of any other record', async () => {
+  it('keeps stream notices between posts, and reports the line of any other record', async () => {
     const [first, second] = posts[0] ?? [];
     const notices = [
       '{"limit":{"track":12}}',
@@ -178,7 +178,7 @@ describe('applyCompliance', () => {
     }
   });
 
-  it('leaves a damaged file unchanged and names it', async () => {
+  it('leaves a damaged file unchanged and reports its name', async () => {
     const file = path.join(archive, '1.json.gz');
     const cut = (await readFile(file)).subarray(0, 500);
     await writeFile(file, cut);
@@ -210,13 +210,13 @@ describe('applyCompliance', () => {
     return { names, lines, kept, match, error, stored, done };
   };
 
-  it('ends with the first error', async () => {
+  it('rejects with the first error', async () => {
     const { error, names } = await appliedToDamaged();
     expect(error).toBeInstanceOf(DataError);
     expect(error.message).toContain(names[1]);
   });
 
-  it('finishes the files that it is rewriting if one of them fails, and starts no further file', async () => {
+  it('finishes the files that it is rewriting when one of them fails, and starts no other', async () => {
     const { done } = await appliedToDamaged();
     expect(done[0]).toBe(true);
     expect(done.slice(10)).not.toContain(true);
@@ -262,7 +262,7 @@ describe('applyCompliance', () => {
   });
 
   it.skipIf(nodeZstd !== undefined)(
-    'refuses zstd files before any file changes if Node has no zstd',
+    'fails before it changes any file if there are zstd files and Node has no zstd',
     async () => {
       const victim = posts[1]?.[0];
       await tombstones.record([ofPost('delete', victim?.id ?? '')]);
@@ -285,7 +285,7 @@ describe('applyCompliance', () => {
     },
   );
 
-  it('reads plain files whatever their names, on every version of Node', async () => {
+  it('reads uncompressed files with any name on every version of Node', async () => {
     const [first, second] = posts[0] ?? [];
     const file = path.join(archive, 'plain.jsonl.zst');
     await writeFile(file, `${first?.raw}\n${second?.raw}\n`);
@@ -302,7 +302,7 @@ describe('applyCompliance', () => {
     expect(await readdir(archive)).not.toContain('.1.json.gz.tmp');
   });
 
-  it('syncs the folders of all files, even of files that a killed run has rewritten', async () => {
+  it('syncs the folders of all files, even of files that a killed run rewrote', async () => {
     const probe = await open(archive, 'r');
     const prototype = Object.getPrototypeOf(probe) as typeof probe;
     const synced: bigint[] = [];
@@ -324,7 +324,7 @@ describe('applyCompliance', () => {
   });
 
   it.skipIf(process.platform === 'win32')(
-    'rejects a file that a pipe has replaced since it was listed, without waiting for the pipe',
+    'rejects a file that was replaced by a pipe after the listing, without blocking',
     async () => {
       const file = path.join(archive, '1.json.gz');
       const match = (name: string) => {
@@ -350,14 +350,14 @@ describe('applyCompliance', () => {
     expect(names.filter(name => path.basename(name).startsWith('.'))).toEqual([]);
   });
 
-  it('keeps the lock of another run on a file that needs no change', async () => {
+  it("keeps another run's lock on a file that needs no change", async () => {
     const other = await takeLock(path.join(archive, '.1.json.gz.lock'));
     expect(await applyCompliance(archive, tombstones)).toMatchObject({ files: 6, rewritten: [] });
     await other.check();
     await other.release();
   });
 
-  it('refuses wrong arguments', async () => {
+  it('throws an OptionError for wrong arguments', async () => {
     await expect(applyCompliance(`${archive}/none`, tombstones)).rejects.toThrow(StorageError);
     await expect(applyCompliance(archive, unchecked('tombstones'))).rejects.toThrow(OptionError);
     await expect(applyCompliance(unchecked(undefined), tombstones)).rejects.toThrow(OptionError);

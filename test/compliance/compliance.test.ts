@@ -158,7 +158,7 @@ function reading(options: ComplianceOptions = {}, of = acme()) {
   };
 }
 
-describe('compliance', () => {
+describe('compliance()', () => {
   it('delivers events as they happen', async () => {
     const run = reading();
     await service.until(1);
@@ -173,7 +173,7 @@ describe('compliance', () => {
     expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
   });
 
-  it('reconnects after a cut, and fetches the missed events from a replay', async () => {
+  it('reconnects after its connection is cut, and fetches the missed events from a replay', async () => {
     const run = reading();
     await service.until(1);
     service.happen(1, timing.now());
@@ -187,7 +187,7 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('reconnects after a connection that ends cleanly in the middle of an event (faults matrix, seed 2)', async () => {
+  it('reconnects after its connection ends cleanly in the middle of an event (faults matrix, seed 2)', async () => {
     const run = reading();
     await service.until(1);
     service.happen(1, timing.now());
@@ -202,7 +202,7 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('fetches an event that was arriving for minutes when the connection broke (faults matrix, seed 2)', async () => {
+  it('fetches an event that had been arriving for minutes when the connection broke (faults matrix, seed 2)', async () => {
     const run = reading();
     await service.until(1);
     service.happen(1, timing.now());
@@ -222,7 +222,7 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('fetches the events between two runs if the second run resumes at the cursor of the first', async () => {
+  it('fetches the events between two runs if the second run resumes from the cursor of the first', async () => {
     const first = reading();
     await service.until(1);
     service.happen(1, timing.now());
@@ -245,7 +245,7 @@ describe('compliance', () => {
     await expect(other.done).rejects.toThrow('not one of this compliance stream');
   });
 
-  it("until 'caught up' ends with all events that happened before it started, on every partition", async () => {
+  it("with until 'caught up' ends after all events of every partition from before its start", async () => {
     service.keepAlive(timing);
     const options = { until: 'caught up', partitions: [1, 2] } as const;
     const first = reading(options);
@@ -270,7 +270,7 @@ describe('compliance', () => {
     await service.until(0);
   });
 
-  it("until 'caught up' reports immediately what it waits for, and until when", async () => {
+  it("with until 'caught up' reports immediately what it waits for, and until when", async () => {
     service.keepAlive(timing);
     const began = timing.now();
     service.happened.push({ id: 1, at: began - HOUR });
@@ -298,7 +298,7 @@ describe('compliance', () => {
     expect(progress.counts()).toMatchObject({ received: 1, wait: undefined });
   });
 
-  it("until 'caught up' reports its wait after a replay that gave up", async () => {
+  it("with until 'caught up' reports that it waits after a replay has given up", async () => {
     service.keepAlive(timing);
     const { otherwise } = server;
     let failed = 0;
@@ -322,7 +322,7 @@ describe('compliance', () => {
     expect(shown).toContain(5 * MINUTE);
   });
 
-  it("until 'caught up' does not end while a partition has no connection", async () => {
+  it("with until 'caught up' does not end while a partition has no connection", async () => {
     service.keepAlive(timing);
     service.happened.push({ id: 1, at: timing.now() - HOUR });
     const options = { until: 'caught up', fromDate: new Date(timing.now() - 2 * HOUR) } as const;
@@ -340,7 +340,7 @@ describe('compliance', () => {
     expect(refused).toBeGreaterThan(3);
   });
 
-  it('refuses the cursor of another service, but accepts a cursor from an older version', async () => {
+  it('rejects the cursor of another service, but accepts one from an older version', async () => {
     const first = reading({}, acme({ localService: 'one' }));
     await service.until(1);
     service.happen(1, timing.now());
@@ -384,7 +384,7 @@ describe('compliance', () => {
     await second.stop();
   });
 
-  it('can start in the past', async () => {
+  it('delivers the events since `fromDate` if it is in the past', async () => {
     const from = Date.now() - 2 * HOUR;
     service.happened.push({ id: 7, at: from + MINUTE });
     const run = reading({ fromDate: new Date(from) });
@@ -392,7 +392,7 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('reports a gap instead of filling it if requested', async () => {
+  it('reports a gap instead of filling it if `backfill` is false', async () => {
     const gaps: ComplianceGap[] = [];
     const run = reading({ backfill: false, onGap: gap => gaps.push(gap) });
     await service.until(1);
@@ -403,7 +403,7 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('connects to each partition, but at most ten times a minute', async () => {
+  it('opens a connection to each partition, but at most 10 a minute', async () => {
     const run = reading({ partitions: [1, 2, 3, 8] });
     await service.until(4);
     expect(service.open.map(({ url }) => /\d$/.exec(url)?.[0]).toSorted()).toEqual([
@@ -421,7 +421,7 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('causes no leak warning with all partitions connected', async () => {
+  it('causes no listener leak warning with all partitions connected', async () => {
     const warnings: Error[] = [];
     const listen = (warning: Error) => warnings.push(warning);
     process.on('warning', listen);
@@ -434,7 +434,7 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('fails if the service refuses it permanently or no server listens', async () => {
+  it('fails if the service returns a final status or no server listens', async () => {
     server.script.push(status(401));
     await expect(reading().done).rejects.toThrow(HttpError);
     const compressed = status(406, '{"error":{"message":"This connection requires compression."}}');
@@ -466,7 +466,7 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('fails on a 404, even after it was connected', async () => {
+  it('fails on a 404, even after it has been connected', async () => {
     const run = reading();
     await service.until(1);
     server.script.push(status(404));
@@ -478,7 +478,7 @@ describe('compliance', () => {
     ['after a 503', status(503), 4],
     ['for the Retry-After of a 429', status(429, '', { 'retry-after': '33' }), 33],
     ['a minute after a 429 without Retry-After', status(429), 60],
-  ])('waits %s, and continues after that', async (_, reply, seconds) => {
+  ])('waits %s, and then continues', async (_, reply, seconds) => {
     server.script.push(reply);
     const run = reading();
     await service.until(1);
@@ -486,14 +486,14 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('fails if Retry-After exceeds the maximum of the account', async () => {
+  it('fails if Retry-After exceeds the maximum wait of the account', async () => {
     server.script.push(status(429, '', { 'retry-after': '3600' }));
     const batches = compliance(acme(), { folder }).batches()[Symbol.asyncIterator]();
     await expect(batches.next()).rejects.toMatchObject({ status: 429, retryAfterMs: 3_600_000 });
     expect(timing.slept).toEqual([]);
   });
 
-  it('loses nothing if its consumer reads late', async () => {
+  it('loses no event if its consumer reads late', async () => {
     const flow = compliance(acme(), { folder }).batches()[Symbol.asyncIterator]();
     const first = flow.next();
     await service.until(1);

@@ -141,7 +141,7 @@ describe.each([
     expect(reasons).toEqual(['withheld', 'user withheld', 'user withheld']);
   });
 
-  it('removes earlier versions of an edited post, and all versions if one is deleted', async () => {
+  it('removes all earlier versions of an edited post, and every version if one is deleted', async () => {
     await tombstones.record([edit(['1', '2', '3'])]);
     const versions = ['1', '2', '3'].map(id =>
       post(id, '9', ',"edit_history":{"initial_tweet_id":"1","edit_tweet_ids":["1","2","3"]}'),
@@ -152,7 +152,7 @@ describe.each([
     expect(left(versions, { earlierVersions: 'keep' })).toEqual([]);
   });
 
-  it('reads the ids of a post whose author is trimmed or gone, and of a history without its first id', async () => {
+  it('finds the ids of a post whose author is trimmed or missing, or whose edit history lacks the first id', async () => {
     await tombstones.record([ofUser('user_delete', '5'), ofPost('delete', '8')]);
     const author = (user: string) =>
       format === 'original'
@@ -190,7 +190,7 @@ describe.each([
     return text;
   };
 
-  it('can return a mask with the ids of the post and the reason', async () => {
+  it('can replace a post with a mask of its ids and the reason', async () => {
     const text = await masked();
     const mask = new Activity(Buffer.from(text));
     expect(mask).toMatchObject({ id: ID, format, text: '', tags: ['t'], author: { id: '1' } });
@@ -198,11 +198,11 @@ describe.each([
     expect(JSON.parse(text).hidden).toBe('deleted');
   });
 
-  it('keeps no text of the post in a mask', async () => {
+  it('copies no text of the post into its mask', async () => {
     expect(await masked()).not.toMatch(/secret|u1|Köln/);
   });
 
-  it('keeps a mask unchanged', async () => {
+  it('leaves a mask unchanged', async () => {
     const text = await masked();
     expect(left([text], { mask: true })).toEqual([text]);
   });

@@ -31,7 +31,7 @@ function source(opens: unknown[]): Flow<ComplianceEvent> {
 }
 
 describe('intoTombstones', () => {
-  it('records events with the cursor of their source, at which the next run starts', async () => {
+  it('records events and the cursor of their source, from which the next run continues', async () => {
     const opens: unknown[] = [];
     expect(await pipeline(source(opens), intoTombstones(tombstones))).toEqual({ events: 2 });
     expect(tombstones.cursor('compliance')).toEqual({ at: 1 });
@@ -40,7 +40,7 @@ describe('intoTombstones', () => {
     expect(tombstones.size).toBe(4);
   });
 
-  it('keeps one cursor for each source name, and no cursor if the name is null', async () => {
+  it('stores one cursor per source name, and none if the name is null', async () => {
     const opens: unknown[] = [];
     await pipeline(source(opens), intoTombstones(tombstones));
     await pipeline(source(opens), intoTombstones(tombstones, { source: 'other' }));
@@ -50,15 +50,15 @@ describe('intoTombstones', () => {
     expect(tombstones.size).toBe(2);
   });
 
-  it('refuses a source that is not a name', () => {
+  it('throws an OptionError if `source` is not a string', () => {
     expect(() => intoTombstones(tombstones, { source: unchecked(7) })).toThrow(OptionError);
   });
 
-  it('refuses anything but tombstones', () => {
+  it('throws an OptionError if its argument is not Tombstones', () => {
     expect(() => intoTombstones(unchecked({}))).toThrow(OptionError);
   });
 
-  it('refuses items that are not events, and records none', async () => {
+  it('fails on items that are not compliance events, and records none', async () => {
     const post = new Activity(Buffer.from('{"id":5,"id_str":"5","created_at":"x"}'));
     const posts = new Flow<ComplianceEvent>(async function* () {
       yield { items: [unchecked(post)] };

@@ -79,10 +79,10 @@ function mustNotBeAhead(
   }
 }
 
-describe('DeliveredTime', () => {
+describe('the time up to which a compliance connection has delivered everything', () => {
   const stream = fc.array(step, { minLength: 1, maxLength: 30 }).map(messagesOf);
 
-  it('is never later than an event that is still in transit, however slowly it arrives', () => {
+  it('is never later than an event still in transit, however slowly the event arrives', () => {
     fc.assert(fc.property(stream, messages => mustNotBeAhead(messages)));
   });
 
@@ -106,7 +106,7 @@ describe('DeliveredTime', () => {
     mustNotBeAhead([slow, ...beats, event], { stallAt: 3, stallMs: 1_000 });
   });
 
-  it('advances with the clock while only heartbeats arrive, however often', () => {
+  it('advances with the clock while only heartbeats arrive', () => {
     for (const apart of [30_000, 4_000, 1_000]) {
       const delivered = new DeliveredTime();
       const times = Array.from({ length: 4 }, (_, n) =>
@@ -124,14 +124,14 @@ describe('DeliveredTime', () => {
     expect(times.filter(time => time !== undefined)).toEqual([0]);
   });
 
-  it('does not advance with heartbeats that are read late and all together', () => {
+  it('does not advance with delayed heartbeats that are read all at once', () => {
     const delivered = new DeliveredTime();
     const late = { now: 3_600_000, elapsed: 3_600_000 };
     const times = Array.from({ length: 9 }, () => delivered.afterBytes(true, late));
     expect(times.every(time => time === undefined)).toBe(true);
   });
 
-  it('advances with the clock at the delay of the last event', () => {
+  it('advances with the clock, minus the delay of the last event', () => {
     const delivered = new DeliveredTime();
     delivered.afterEvents([{ at: new Date(START - 60_000) }], START);
     const times = [10_000, 20_000, 30_000].map(after =>
@@ -213,7 +213,7 @@ describe('a compliance connection', () => {
     return { run, allSent };
   }
 
-  it('reads no further events until its listener can accept more', async () => {
+  it('stops reading events while its listener is busy', async () => {
     let calls = 0;
     let received = 0;
     const [first, onFirst] = signalled();

@@ -5,8 +5,8 @@ import { ConnectionGaps } from '../../src/compliance/run-compliance.js';
 
 const START = Date.UTC(2024, 4, 15, 12);
 
-describe('the gaps of a compliance stream', () => {
-  it('are the times between connections, and never a time before the first connection', () => {
+describe('the reported gaps of a compliance stream', () => {
+  it('are the times between connections, never the time before the first connection', () => {
     const ledger = new ConnectionGaps(1);
     expect(ledger.state).toEqual({ until: undefined, gaps: [] });
     ledger.connected(0, START + 30_000);
@@ -18,7 +18,7 @@ describe('the gaps of a compliance stream', () => {
     expect(ledger.oldest).toEqual({ from: START + 11 * MINUTE, to: START + 14 * MINUTE });
   });
 
-  it('start when the previous run ended', () => {
+  it('start at the end of the previous run if it left a cursor', () => {
     const ledger = new ConnectionGaps(2, { until: START, gaps: [] });
     ledger.connected(0, START + MINUTE);
     expect(ledger.state.until).toBe(START);
@@ -29,7 +29,7 @@ describe('the gaps of a compliance stream', () => {
     });
   });
 
-  it('cover every moment without a connection, over any restarts', () => {
+  it('cover every moment without a connection, across restarts', () => {
     const step = fc.record({
       connection: fc.nat(2),
       what: fc.constantFrom(

@@ -24,7 +24,7 @@ async function opened() {
   return openTombstones(path.join(await temporaryFolder(), 'tombstones'));
 }
 
-it('tombstones keep the recorded events when `await using` closes them', async () => {
+it('tombstones keep the recorded events after `await using` closes them', async () => {
   const folder = path.join(await temporaryFolder(), 'tombstones');
   let outside: Tombstones;
   {
@@ -67,7 +67,7 @@ describe('tombstone marks', () => {
     return [...marks].toSorted();
   };
 
-  it('are the same for any order and repetition of the events', () => {
+  it('are the same for any order and repetition of the same events', () => {
     fc.assert(
       fc.property(
         fc.array(anyEvent, { maxLength: 12 }).chain(events =>
@@ -86,7 +86,7 @@ describe('tombstone marks', () => {
     );
   });
 
-  it('prefer the event that hides more if several have the same time', () => {
+  it('follow the event that hides more if several events have the same time', () => {
     const withheld = (...countries: string[]) =>
       ofPost('status_withheld', '7', 4, { withheld_in_countries: countries });
     const events = [
@@ -102,7 +102,7 @@ describe('tombstone marks', () => {
     expect(outcome(events.toReversed())).toEqual(marks);
   });
 
-  it('of an edit hide all versions but the newest, by ids compared as integers', () => {
+  it('hide all versions of an edited post except the newest, comparing ids as integers', () => {
     const edited = (ids: readonly string[]) => changesOf(edit(ids)).map(({ id }) => id);
     expect(edited(['9', '10'])).toEqual(['9']);
     expect(edited(['999', '1000', '9007199254740992', '9007199254740993'])).toEqual([
@@ -110,7 +110,7 @@ describe('tombstone marks', () => {
     ]);
   });
 
-  it('of scrubbed locations keep the larger id, compared as integers', () => {
+  it('keep the larger id of two scrub_geo events, comparing ids as integers', () => {
     for (const ids of [
       ['9', '10'],
       ['10', '9'],
@@ -130,7 +130,7 @@ describe('tombstone marks', () => {
 });
 
 describe('tombstones', () => {
-  it('keep exact ids when they are closed and opened again', async () => {
+  it('keep ids exact when they are closed and reopened', async () => {
     const first = await opened();
     await first.record([
       ofPost('delete', '9007199254740993'),
@@ -152,7 +152,7 @@ describe('tombstones', () => {
     await again.close();
   });
 
-  it('can be read by another process while this process records', async () => {
+  it('can be read by another process while this process records events', async () => {
     const tombstones = await opened();
     await tombstones.record([ofPost('delete', '1')]);
     const reader = child('reader', tombstones.folder);
@@ -189,7 +189,7 @@ describe('tombstones', () => {
     }
   });
 
-  it('are refused if their file is damaged, and do not crash the process', async () => {
+  it('reject a damaged file without crashing the process', async () => {
     const tombstones = await opened();
     const { folder } = tombstones;
     await tombstones.record(Array.from({ length: 2_000 }, (_, n) => ofPost('delete', String(n))));
@@ -210,7 +210,7 @@ describe('tombstones', () => {
     await again.close();
   });
 
-  it('refuse use after they are closed, and writes when opened read-only', async () => {
+  it('reject every use after close, and every write when opened read-only', async () => {
     const tombstones = await opened();
     await tombstones.record([ofPost('delete', '5')]);
     const reader = await openTombstones(tombstones.folder, { readOnly: true });
@@ -224,7 +224,7 @@ describe('tombstones', () => {
     await expect(tombstones.record([ofPost('delete', '6')])).rejects.toThrow(StorageError);
   });
 
-  it('refuse anything but compliance events', async () => {
+  it('reject items that are not compliance events', async () => {
     const tombstones = await opened();
     const post = new Activity(Buffer.from('{"id":5,"id_str":"5","created_at":"x"}'));
     for (const events of [[null], [post], 'events', [{}]])

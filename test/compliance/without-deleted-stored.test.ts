@@ -161,7 +161,7 @@ const events = fc.oneof(
   fc.tuple(ids, ids).map(([a, b]) => edit([a, b].toSorted())),
 );
 
-it('withoutDeleted writes the same stored posts with threads, without threads and item by item', async () => {
+it('withoutDeleted writes the same stored posts with threads, without threads and one item at a time', async () => {
   const folder = await temporaryFolder();
   const asked = askedOfThreads();
   let round = 0;

@@ -31,7 +31,7 @@ describe.each([
   ['original', original, 'quoted_status'],
   ['activity_streams', streams, 'twitter_quoted_status'],
 ] as const)('withoutDeleted of %s', (_, post, quoted) => {
-  it('passes visible posts byte for byte, and counts the removed ones', async () => {
+  it('passes visible posts byte for byte, and counts the removed posts', async () => {
     await tombstones.record([ofPost('delete', ID)]);
     const kept = [post(OTHER, '1'), post('7', '2')];
     expect(await left([post(ID, '1'), ...kept])).toEqual(kept);
