@@ -8,12 +8,12 @@ afterTests(async () => {
   cleaned++;
 });
 
-describe('the cleanup of a shared module', () => {
+describe('a cleanup function that a test helper registers', () => {
   it.each([0, 1])('has run %i times before this test', before => {
     expect(cleaned).toBe(before);
   });
 
-  it('needs no hook in a test file', () => {
+  it('runs after every test without a hook in the test file', () => {
     const modules = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' }).filter(
       name => name.endsWith('.ts') && !name.endsWith('.test.ts') && name !== 'setup.ts',
     );

@@ -208,18 +208,18 @@ function circlesOf(graph: ReadonlyMap<string, readonly string[]>): string[][] {
   return circles;
 }
 
-describe('the imports of the sources', () => {
+describe('the imports of the source files', () => {
   const files = filesIn(SOURCE);
   const graph = new Map(
     files.map(file => [file, importsOf(file).filter(target => files.includes(target))]),
   );
 
-  it('are found in every source file', () => {
+  it('are checked for every file of src', () => {
     expect(files.length).toBeGreaterThan(10);
     expect([...new Set(files.map(entryOf))].filter(entry => !(entry in ARROWS))).toEqual([]);
   });
 
-  it('point in one direction', () => {
+  it('follow the allowed directions between folders', () => {
     const wrong = files.flatMap(file =>
       graph
         .get(file)!
@@ -230,13 +230,13 @@ describe('the imports of the sources', () => {
     expect(EXCEPTIONS.filter(arrow => !wrong.includes(arrow))).toEqual([]);
   });
 
-  it('form no circles, types included', () => {
+  it('form no cycles, even through type imports', () => {
     const circles = circlesOf(graph).map(circle => circle.map(file => path.relative(SOURCE, file)));
     expect(circles).toEqual([]);
   });
 });
 
-describe('the memory of a WebAssembly module', () => {
+describe('a WebAssembly module', () => {
   const texts = new Map(
     filesIn(SOURCE).map(file => [path.relative(SOURCE, file), readFileSync(file, 'utf8')]),
   );
@@ -248,7 +248,7 @@ describe('the memory of a WebAssembly module', () => {
     'tables/parquet/value-encoder.ts',
   ];
 
-  it("has one owner, in the module's folder", () => {
+  it('is instantiated by one file only, which is in the same folder', () => {
     const modules = [...texts.keys()].filter(file => file.endsWith('-wasm.ts'));
     const owners = modules.map(file => namesOf(new RegExp(`/${path.basename(file, '.ts')}\\.js'`)));
     expect(owners.flat().toSorted()).toEqual(OWNERS);
@@ -257,7 +257,7 @@ describe('the memory of a WebAssembly module', () => {
     expect(namesOf(/\bnew WebAssembly\./)).toEqual(OWNERS);
   });
 
-  it('has addresses that only its owner uses', () => {
+  it('has memory addresses that only this one file uses', () => {
     for (const owner of OWNERS) expect(texts.get(owner)).not.toMatch(/^export const \w+ = [\d(]/m);
   });
 });
@@ -265,7 +265,7 @@ describe('the memory of a WebAssembly module', () => {
 describe('importing the library', () => {
   const loaded = [...loadedWith(path.join(SOURCE, 'index.ts'))];
 
-  it('loads large packages only when they are used', () => {
+  it('loads each large package only when it is used', () => {
     const packages = loaded.filter(name => !path.isAbsolute(name) && !name.startsWith('node:'));
     expect(packages.toSorted()).toEqual([
       ...['asciichart', 'fastest-levenshtein', 'minipass', 'minizlib', 'oauth-1.0a', 'p-limit'],

@@ -247,19 +247,19 @@ const canRun = (name: string) => !name.startsWith('jetstream/') || hasNatsServer
 if (!hasNatsServer) it.skip(`callbacks of jetstream ${INSTALL}`);
 
 const runnable = Object.entries({ ...RUNS, ...OTHERS }).filter(([name]) => canRun(name));
-describe.each(runnable)('%s', (_, run) => {
+describe.each(runnable)('the callback %s', (_, run) => {
   // This is one of the library's own errors, and it is retryable. If a callback throws it, the
   // library must neither retry nor wrap it.
   const failure = new ConnectionError('no room in the log', { failure: 'reset', url: 'http://x/' });
 
-  it('rejects the run with the error that it throws', async () => {
+  it('rejects the run with the same error if it throws', async () => {
     const thrown = run(() => {
       throw failure;
     });
     await expect(thrown).rejects.toBe(failure);
   });
 
-  it('rejects the run with the error of its promise', async () => {
+  it('rejects the run with the same error if its promise rejects', async () => {
     const rejected = run(async () => {
       await sleep(1);
       throw failure;
@@ -267,7 +267,7 @@ describe.each(runnable)('%s', (_, run) => {
     await expect(rejected).rejects.toBe(failure);
   });
 
-  it('rejects with the reason of an abort while its promise is pending', async () => {
+  it('rejects the run with the reason of an abort while its promise is pending', async () => {
     const controller = new AbortController();
     const reason = new Error('enough');
     const aborted = run(() => {
@@ -278,7 +278,7 @@ describe.each(runnable)('%s', (_, run) => {
   });
 });
 
-it('every callback of a public call is listed in this test', async () => {
+it('this file tests every callback of a public function', async () => {
   const found: string[] = [];
   for (const file of await readdir('src', { recursive: true })) {
     if (!file.endsWith('.ts') || file.startsWith('service/')) continue;
@@ -289,7 +289,7 @@ it('every callback of a public call is listed in this test', async () => {
   expect(found.toSorted()).toEqual(Object.keys(RUNS).toSorted());
 });
 
-it('records that follow a damaged record wait for the promise of onDamaged', async () => {
+it('records after a damaged record wait for the promise of onDamaged', async () => {
   const order: string[] = [];
   await pipeline(
     await linesOf('{"id":1}', 'bad', 'worse', '{"id":2}', '{"a":3}', '{"id":4}'),

@@ -53,7 +53,7 @@ it('a child that has ended or never started is not killed', async () => {
   expect(endChildren).not.toThrow();
 });
 
-it('every test starts its processes with child-processes.ts', () => {
+it('every test starts its processes with test/child-processes.ts', () => {
   const own = import.meta.dirname;
   const others = readdirSync(own, { withFileTypes: true, recursive: true })
     .filter(

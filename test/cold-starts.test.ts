@@ -54,8 +54,8 @@ const script = (code: string) => ['--input-type=module', '-e', code];
 const moduleOf = (name: string) =>
   JSON.stringify(pathToFileURL(path.join(library, 'src', name)).href);
 
-describe('a small run', () => {
-  it("of `import 'millrace'` loads no LMDB, HTTP client or local service", async () => {
+describe('a small program', () => {
+  it("with only `import 'millrace'` loads no LMDB, HTTP client or local service", async () => {
     const { packages, files } = await loadedBy(script(`import ${moduleOf('index.js')};`));
     expect(files).toContain('index.js');
     expect(packages).not.toContain('lmdb');
@@ -63,7 +63,7 @@ describe('a small run', () => {
     expect(files.filter(file => file.startsWith('service/'))).toEqual([]);
   });
 
-  it('of a search to a file loads neither LMDB nor the local service', async () => {
+  it('that searches into a file loads neither LMDB nor the local service', async () => {
     await using service = createService();
     const addresses = JSON.stringify(await service.start());
     const { packages, files } = await loadedBy(
@@ -78,7 +78,7 @@ describe('a small run', () => {
     expect(files.filter(file => file.startsWith('service/'))).toEqual([]);
   });
 
-  it('of `millrace --help` loads neither LMDB nor an HTTP client nor the library', async () => {
+  it('that prints `millrace --help` loads neither LMDB, an HTTP client nor the library', async () => {
     const { packages, files } = await loadedBy([
       path.join(library, 'src/command/millrace.js'),
       '--help',
@@ -89,7 +89,7 @@ describe('a small run', () => {
     expect(packages).not.toContain('undici');
   });
 
-  it('of a service of exact posts loads no LMDB, and not the archive of generated posts', async () => {
+  it('that starts a service with given posts loads neither LMDB nor the generator of posts', async () => {
     const { packages, files } = await loadedBy(
       script(firstAnswer("{ posts: [{ text: 'coffee' }] }")),
     );
@@ -98,7 +98,7 @@ describe('a small run', () => {
     expect(packages).not.toContain('lmdb');
   });
 
-  it('of a service of generated posts loads no LMDB for its first answer', async () => {
+  it('that starts a service with generated posts loads no LMDB before the first response', async () => {
     const { packages, files } = await loadedBy(script(firstAnswer('{}')));
     expect(files).toContain('service/sample/sample-archive.js');
     expect(packages).not.toContain('lmdb');

@@ -35,7 +35,7 @@ function importsFor(text: string): string {
   return from('', 'millrace') + from('service:', 'millrace/service');
 }
 
-it('examples in comments have no type errors', () => {
+it('the code examples in comments of src have no type errors', () => {
   const all = examples();
   expect(all.length).toBeGreaterThan(50);
   const sources = new Map(

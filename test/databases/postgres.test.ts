@@ -55,7 +55,7 @@ describe.skipIf(!hasPostgres)('posts written to PostgreSQL', () => {
       .toSorted();
   const empty = () => server.query('DROP TABLE IF EXISTS posts, checkpoints');
 
-  it('are stored exactly once with all columns, and are not requested again', async () => {
+  it('are stored exactly once with all columns, and not requested again in a second run', async () => {
     expect(await start().end()).toBe('done');
     expect(await posts()).toEqual(expected);
     const [row] = await server.query('SELECT * FROM posts LIMIT 1');
