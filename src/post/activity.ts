@@ -336,8 +336,8 @@ export class Activity {
   }
 
   /**
-   * The edit history. If it has no initial id, that is the first id in the list. If it has no list, the list
-   * contains only the initial id.
+   * The ids of all versions and the id of the first version. If the edit history has no initial id, the first
+   * id in its list is used. If it has no list, the initial id is the only version.
    */
   get #history():
     | { readonly initialId: string | undefined; readonly ids: readonly string[] }

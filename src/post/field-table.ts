@@ -32,7 +32,10 @@ interface Values {
   readonly strings: readonly string[] | undefined;
   /** The `text` of each element of a list. */
   readonly tags: readonly string[];
-  /** The value without any conversion. If it is an object, readers of bytes tell only whether it exists. */
+  /**
+   * The value without any conversion. If a post is read from its bytes without parsing it, an object's
+   * existence is known, but not its content.
+   */
   readonly value: unknown;
   readonly object: unknown;
 }
@@ -71,7 +74,7 @@ function timeOf(value: unknown, format: Format): number | undefined {
 export interface Path {
   /**
    * The places where the value may be, each as a list of keys. The first place whose value is not absent or
-   * null counts.
+   * null is used.
    */
   readonly places: readonly (readonly string[])[];
   /** The keys that lead from that place to the value. */
@@ -264,7 +267,10 @@ export const OWN = {
    * a note, which has no author.
    */
   sharedAuthor: object(NONE, 'object.actor'),
-  /** The number of retweets. Retweets in the `activity_streams` format have it only at the top level. */
+  /**
+   * How often the retweeted post was retweeted. A retweet in the `activity_streams` format has this number
+   * only at its top level.
+   */
   sharedRetweets: count('retweeted_status.retweet_count', 'object.retweetCount ?? retweetCount'),
 };
 

@@ -97,8 +97,9 @@ function digits(high: number, low: number): string {
 }
 
 /**
- * The smallest number of slots in the first table. A table doubles its size when half of it is used. The
- * first table has at most `MAX_FIRST_TABLE` slots. For a window of up to 100,000 ids, it never has to double.
+ * The hash table of a window starts with at least this many slots, and with at most `MAX_FIRST_TABLE`. It
+ * doubles its size when half of its slots are used. For a window of up to 100,000 ids, it never has to
+ * double.
  */
 const MIN_TABLE = 1024;
 const MAX_FIRST_TABLE = 2 ** 18;
@@ -112,15 +113,15 @@ export class IdWindow {
   readonly #size: number;
   #count = 0;
   /**
-   * The ids in the order in which they were added. They begin at `#offset` in the first chunk. The first chunk
-   * is removed from a copy, so that a state keeps its chunks, and no later ones.
+   * The ids in the order in which they were added. They begin at `#offset` in the first chunk. To remove the
+   * first chunk, the array is copied, because a snapshot that `state` returned may still use the old array.
    */
   #chunks = [new IdChunk()];
   #last = this.#chunks[0]!;
   #offset = 0;
   /**
-   * A hash table with open addressing and linear probing. Each slot is a pair of halves. Zeros mark a free
-   * slot.
+   * A hash table with open addressing and linear probing. Each slot holds an id as two 32-bit halves. Zeros
+   * mark a free slot.
    */
   #table: Uint32Array;
   #mask: number;

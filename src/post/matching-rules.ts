@@ -54,7 +54,7 @@ export function matchesAtEnd(
   const key = keyNearEnd(bytes, MEMBER, start, end);
   if (key === -1) return undefined;
   // The bytes after the key determine whether the key belongs to the document itself or to an object inside
-  // it.
+  // it. They also determine the rules, so they can be the key of the cache.
   const rest = key + MEMBER.length + 2;
   let matches = known.get(bytes, rest, end);
   if (matches !== undefined) return matches;

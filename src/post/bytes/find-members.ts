@@ -81,7 +81,7 @@ export class StringDecoder {
 
 /** Reads the elements of arrays in the document, one element at a time. */
 export interface Elements {
-  /** The index in `spans` of the first value of the element that was read last. */
+  /** The index in `MemberFinder.spans` of the first value of the element that was read last. */
   readonly first: number;
   /**
    * Reads the element after an opening bracket or a comma. Returns the position after the element. Returns 0

@@ -39,7 +39,10 @@ export function memberValues({ bytes, spans }: MemberFinder) {
   const isBlank = (value: number) =>
     isText(value) ? endOf(value) === startOf(value) + 2 : isNone(value);
 
-  /** Whether a value is absent or null. Compares byte by byte: most cells call this, and `is` is slower. */
+  /**
+   * Whether a value is absent or null. Compares byte by byte, because this runs for most cells of a table,
+   * and `is` is slower.
+   */
   function isNone(value: number): boolean {
     const start = spans[value]!;
     if (start === 0) return true;

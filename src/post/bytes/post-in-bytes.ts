@@ -25,7 +25,10 @@ import { LISTS, ListInBytes } from './list-in-bytes.js';
 import { LeftToParser, type MemberValues, memberValues, readMember } from './member-values.js';
 import { POST_MEMBERS } from './post-members.js';
 
-/** The ids that `parsePost` restores, in addition to the member `id` of the objects in `HAVE_IDS`. */
+/**
+ * Members whose values `parsePost` replaces by exact ids. In the objects in `HAVE_IDS`, it also replaces the
+ * member `id`.
+ */
 const RESTORED = new Set(['in_reply_to_status_id', 'in_reply_to_user_id', 'quoted_status_id']);
 const HAVE_IDS = new Set([
   'user',
@@ -314,7 +317,10 @@ export class PostInBytes {
     return Number(this.bytes.toString('latin1', start, end));
   }
 
-  /** Returns the members of a member that is an object. Returns `undefined` if it is not an object. */
+  /**
+   * Returns an object with a getter for each member of a nested object. Returns `undefined` if this member is
+   * not an object.
+   */
   #objectAt(member: number): Members | undefined {
     return this.values.isObject(member) ? this.#objects[member] : undefined;
   }
