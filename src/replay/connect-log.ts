@@ -14,14 +14,13 @@ const MAX_FILE_BYTES = 64 * 1024;
 const TIME = '\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z';
 /**
  * Matches a whole line: the time of a connection, optionally followed by the later time at which its request
- * was sent.
- * The pattern must match the whole line, because a truncated time could look like a different time.
+ * was sent. Part of a line must not match, because a truncated time could look like a different time.
  */
 const WHOLE = new RegExp(`^(${TIME})(?: (${TIME}))?$`);
 
 /**
- * Stores the times of connections in a file, so that they count towards the limit even after a crash and a
- * restart.
+ * Stores the times of connections in a file, so that they count towards the service's connection limit even
+ * after a crash and a restart.
  */
 export class ConnectLog {
   readonly #file: string;

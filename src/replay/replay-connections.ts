@@ -39,7 +39,7 @@ export interface Delivery {
 const WAIT_STEP_MS = SECOND;
 /**
  * The maximum delay between storing the time of a connection and sending its request, in milliseconds. After
- * a longer delay, the connection counts from the time of sending.
+ * a longer delay, the connection counts towards the limit from the time at which its request was sent.
  */
 const MAX_OPENING_MS = SECOND / 4;
 /** The maximum number of consecutive refusals, such as 406, that are retried. */
@@ -92,8 +92,8 @@ export async function* replayConnections(
       progress.endsAt = leftMs === undefined ? undefined : performance.now() + leftMs;
     return leftMs;
   };
-  // Only responses from now on count, because the clock may have changed since an earlier call of the
-  // account.
+  // The service's clock is known only once a response to this run has shown it, because the clock may have
+  // changed since an earlier call of the account.
   const { responses } = clock;
   while (true) {
     signal.throwIfAborted();

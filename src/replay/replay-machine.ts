@@ -67,7 +67,7 @@ export type ReplayAction =
 /** The parts of a connection's final message that the machine uses. */
 export type ReplayEnd = Omit<InfoMessage, 'kind' | 'message' | 'sent'>;
 
-/** Limits of a replay that differ from the service's limits. */
+/** The timings and limits of a replay. */
 interface MachineOptions {
   readonly timings?: ReplayTimings;
   readonly rates: readonly Rate[];
@@ -192,8 +192,8 @@ export class ReplayMachine {
   }
 
   /**
-   * Handles a connection that ended without a final message. Only the second and later ones in a row cause a
-   * wait.
+   * Handles a connection that ended without a final message. If the connection before it had one, the next
+   * connection does not wait.
    */
   cut(now: number, random: number): void {
     const { minChunkMs } = this.#timings;
