@@ -77,7 +77,11 @@ export function counts(account: Account, options: CountsOptions): Flow<CountBuck
   return sourceFlow(step, run => runQuery(query, makeResults, run));
 }
 
-/** Creates the results of one run of `counts`. @param isWhole Whether the run started at the first page. */
+/**
+ * Creates the functions with which one run of `counts` reads and checks its pages.
+ *
+ * @param isWhole Whether the run started at the first page.
+ */
 function bucketResults(bucket: Bucket, params: Params, isWhole: boolean): Results<CountBucket> {
   const lengthMs = BUCKET_LENGTHS[bucket];
   const coverage = bucketCoverage(lengthMs);

@@ -143,9 +143,11 @@ export interface Query extends Bounds {
   readonly url: URL;
   readonly method: 'POST' | 'GET';
   readonly params: Params;
-  /** What must be the same in a cursor, so that this query can resume from it. */
+  /** The options and settings that must be the same in a cursor, so that this query can resume from it. */
   readonly identity: Identity;
-  /** What must be the same in a checkpoint, so that this query can resume from it. */
+  /**
+   * The options and settings that must be the same in a checkpoint, so that this query can resume from it.
+   */
   readonly checkpointIdentity: Identity;
   readonly next: string | undefined;
   readonly resume: Cursor | undefined;
@@ -302,7 +304,7 @@ export function endpointOptions(
 
 function checkRule(source: string, query: string): void {
   // The service does not define what a character is. Code points are counted here, so an emoji counts as one.
-  // If the service counts differently, it refuses the rule by itself.
+  // If the service counts differently, it refuses the rule.
   const characters = [...query].length;
   if (characters > MAX_CHARACTERS)
     throw optionError(

@@ -31,7 +31,10 @@ import {
   startOf,
 } from './query-cursor.js';
 
-/** What differs between a run for posts and a run for counts. A new object is created for each run. */
+/**
+ * How the pages of one run are read and checked. Runs for posts and runs for counts differ in this. A new
+ * object is created for each run.
+ */
 export interface Results<T> {
   readonly parse: ParseElement<T>;
   /** Called with each damaged element of a page. If absent, the first damaged element ends the run. */
@@ -112,7 +115,7 @@ async function* runNextWindow<T>(
   }
 }
 
-/** Returns a query with the dates of a window that was resolved earlier. */
+/** Returns a query with the dates of a window that an earlier request or run has fixed. */
 export function withDates(query: Query, { fromDate = '', toDate = '' }: Partial<Dates>): Query {
   return { ...query, params: { ...query.params, fromDate, toDate } };
 }

@@ -317,7 +317,7 @@ async function* none(): Batches<never> {}
 const POST_LIMITS = recordLimits('search');
 
 /**
- * Creates the results of one run of a search for posts.
+ * Creates the functions with which one run of a search reads its pages of posts.
  *
  * @param matcher Sets the matching rules of the posts. Without it, posts keep the tag that the service sent.
  */
