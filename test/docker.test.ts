@@ -109,7 +109,7 @@ describe('the Docker image', () => {
     expect(instruction('EXPOSE')).toBe('8080');
   });
 
-  it('is healthy once the service answers, and keeps its state over restarts', async () => {
+  it('reports healthy once the service answers, and keeps its state across restarts', async () => {
     port = await freePort();
     expect((await healthCheck()).code).toBe(1);
     const words = [...wordsOf('ENTRYPOINT'), ...wordsOf('CMD')];
@@ -158,7 +158,7 @@ describe('compose.yaml', () => {
     });
   });
 
-  it('runs a program that searches with the origin of the service in its variables', async () => {
+  it('sets the origin of the service in the environment of the search', async () => {
     port = await freePort();
     const words = [...wordsOf('ENTRYPOINT'), ...wordsOf('CMD')];
     const { child, ended } = start(words, { MILLRACE_SERVICE_TOKEN: '' });
@@ -216,7 +216,7 @@ export class GenericContainer {
 }`;
 
 describe('the script for Testcontainers', () => {
-  it('plants a fault with the token, and receives its posts', async () => {
+  it('plants a fault with the control token, and receives posts from the service', async () => {
     port = await freePort();
     const [script = ''] = blocksOf(pageNamed('examples/testcontainers.md'), 'js');
     const stub = path.join(project, 'node_modules/testcontainers');

@@ -100,7 +100,7 @@ async function writeArchive(minutes: number): Promise<string> {
   return archive;
 }
 
-describe('the examples work as described', () => {
+describe('the example', () => {
   it('00-start: writes posts to files by topic, and draws a chart', async () => {
     const { code, stdout } = await (isNightly ? runWithTsx : run)('00-start.ts');
     expect(code).toBe(0);
@@ -177,7 +177,7 @@ describe('the examples work as described', () => {
     expect(again).toMatchObject({ code: 0, stdout: `${posts} posts from the recording\n` });
   });
 
-  it('27-damaged-again: repairs some records, and keeps all other records as damaged', async () => {
+  it('27-damaged-again: repairs some damaged records, and keeps all others in the damaged file', async () => {
     const first = await run('27-damaged-again.ts');
     expect(first).toMatchObject({ code: 0, stderr: '' });
     const [, posts, damaged, mended] =
@@ -214,7 +214,7 @@ describe('the examples work as described', () => {
     expect(await linesIn('out/job/rain.jsonl', 'out/job/football.jsonl')).toEqual(lines);
   });
 
-  it('07-stored-files-by-tag: splits the posts of a folder by tag; other examples name it if they have no folder', async () => {
+  it('07-stored-files-by-tag: splits the posts of a folder by tag, and is the example that others name if their folder is missing', async () => {
     const readers = ['04-local-archive.ts', '05-try-rules.ts'];
     for (const example of readers) {
       const { code, stdout, stderr } = await run(example);
@@ -287,7 +287,7 @@ describe('the examples work as described', () => {
     expect(metrics?.body).toContain(`"asDouble":${posts}`);
   });
 
-  it('23-nightly: brings files and tables up to date', async () => {
+  it('23-nightly: brings files and tables up to date with the new posts', async () => {
     const { code, stdout, stderr } = await run('23-nightly.ts');
     expect(stderr).toBe('');
     expect(code).toBe(0);
@@ -303,7 +303,7 @@ describe('the examples work as described', () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it('10-sync-rules: changes the rules, and finds no difference in a second run', async () => {
+  it('10-sync-rules: updates the rules, and changes nothing in a second run', async () => {
     const first = await run('10-sync-rules.ts');
     expect(first.stdout).toContain('3 added, 0 deleted, 0 retagged, 0 unchanged (dry run');
     expect(first.stdout).toMatch(/^\d{18,19} weather rain lang:en$/m);
@@ -347,7 +347,7 @@ describe('the examples work as described', () => {
   });
 
   it.each(['15-into-sqlite.ts', '16-shards.ts'])(
-    '%s: uses the service of MILLRACE_BASE_URL, and starts none',
+    '%s: uses the service at MILLRACE_BASE_URL, and starts no local service',
     async example => {
       const env = { MILLRACE_BASE_URL: 'https://search.example' };
       const { code, stderr } = await run(example, [], '', env);
@@ -373,7 +373,7 @@ describe('the examples work as described', () => {
     if (runsTwice) expect(await run('15-into-sqlite.ts')).toEqual(first);
   });
 
-  it('15-into-sqlite: stores a string with NUL whole, though the driver reads it to the NUL', async () => {
+  it('15-into-sqlite: stores the whole of a string with a NUL, although the driver reads it only up to the NUL', async () => {
     await using service = createService({ posts: [{ text: 'coffee\0break' }] });
     const env = environmentOf(await service.start(), {});
     expect(await run('15-into-sqlite.ts', [], '', env)).toMatchObject({ code: 0, stderr: '' });
@@ -443,7 +443,7 @@ describe('the examples work as described', () => {
     expect(again).toMatchObject({ code: 0, stdout: first.stdout });
   });
 
-  it('16-shards: finds the same posts with four processes as with one process', async () => {
+  it('16-shards: finds the same posts with 4 processes as with 1', async () => {
     const { code, stdout } = await run('16-shards.ts');
     const counts = [...stdout.matchAll(/^(?:\d\/4|all): (\d+) posts$/gm)].map(match => +match[1]!);
     expect(counts.length).toBe(5);
@@ -516,7 +516,7 @@ describe('the examples work as described', () => {
   });
 
   it.skipIf(!hasNatsServer)(
-    '20-several-machines: matches the same posts with two readers of a log as with one, even in a second run',
+    '20-several-machines: matches the same posts with 2 readers of a log as with 1, even in a second run',
     async () => {
       const outputs: string[][] = [];
       for (let times = 0; times < bySuite(1, 2); times++) {
