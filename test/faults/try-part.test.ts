@@ -34,8 +34,8 @@ async function resultOf(part: Part, seeds?: number) {
   return result!;
 }
 
-describe('a cell', () => {
-  it('is tried with every seed, and the random numbers of a trial depend only on its seed', async () => {
+describe('a cell of the faults matrix', () => {
+  it('is tried once per seed, with random numbers that depend only on the seed', async () => {
     const drawn: [number, number][] = [];
     const part = partOf(async ({ seed, random }) => {
       drawn.push([seed, random.next()]);
@@ -76,7 +76,7 @@ describe('a cell', () => {
       ({ seed }) => (seed === 4 ? new Promise(() => {}) : Promise.resolve({ hits: 1 })),
       'it hangs',
     ],
-  ])('fails with the seed of the trial that %s', async (_, attempt, message) => {
+  ])('fails with the seed of a trial that %s', async (_, attempt, message) => {
     // Removes vitest's listeners. Otherwise, vitest would report the unhandled rejection as a
     // failure.
     const listeners = process.listeners('unhandledRejection');
@@ -89,14 +89,14 @@ describe('a cell', () => {
     }
   });
 
-  it('fails if its fault never took effect, and if no trial was run', async () => {
+  it('fails if its fault never took effect or if no trial ran', async () => {
     const vacuous = await resultOf(partOf(async () => ({ hits: 0 })));
     expect(vacuous.failures[0]?.message).toContain('never took effect');
     const none: Part = { ...partOf(async () => ({})), open: () => ({ run: async () => {} }) };
     expect((await resultOf(none)).failures[0]?.message).toContain('No trial');
   });
 
-  it('fails if several trials were killed and none of them had committed anything', async () => {
+  it('fails if several trials were killed and none had committed anything', async () => {
     const restarted = partOf(async () => ({ hits: 1, committed: 0 }));
     expect((await resultOf(restarted)).failures[0]?.message).toContain('began at the start');
     expect((await resultOf(restarted, 2)).failures).toEqual([]);
@@ -104,7 +104,7 @@ describe('a cell', () => {
     expect((await resultOf(resumed)).failures).toEqual([]);
   });
 
-  it('continues from a result of fewer seeds', async () => {
+  it('continues from the result of a run with fewer seeds', async () => {
     const seen: number[] = [];
     const part = partOf(async ({ seed }) => {
       seen.push(seed);
@@ -120,7 +120,7 @@ describe('a cell', () => {
     expect(result).toMatchObject({ trials: 6, counts: { hits: 6, posts: 21 }, failures: [] });
   });
 
-  it('starts no trial after its time', async () => {
+  it('starts no more trials after its time limit', async () => {
     let now = 0;
     vi.spyOn(performance, 'now').mockImplementation(() => now);
     onTestFinished(() => {
@@ -138,7 +138,7 @@ describe('a cell', () => {
     expect(results).toMatchObject([{ cell: 'one', trials: 1, failures: [] }]);
   });
 
-  it('has a folder for each trial, which is empty at first and removed after it', async () => {
+  it('gives each trial its own empty folder', async () => {
     const folders: string[] = [];
     const { failures } = await resultOf(
       partOf(async ({ folder }) => {
@@ -151,7 +151,7 @@ describe('a cell', () => {
   });
 });
 
-describe('results', () => {
+describe('results of the faults matrix', () => {
   let folder: string;
   beforeEach(async () => {
     folder = await temporaryFolder();
@@ -167,19 +167,19 @@ describe('results', () => {
     return { file, part };
   };
 
-  it('are kept by cell with their day', async () => {
+  it('are stored by cell, with the day of the run', async () => {
     const { file } = await recordOfTwo();
     const kept = JSON.parse(await readFile(file, 'utf8'));
     expect(Object.keys(kept.part)).toEqual(['only/cell', 'other']);
     expect(kept.part.other).toMatchObject({ trials: 2, day: expect.stringMatching(/^\d{4}-/) });
   });
 
-  it('are removed if their cell no longer exists', async () => {
+  it('are deleted if their cell no longer exists', async () => {
     const { file, part } = await recordOfTwo();
     expect(Object.keys(record(file, part, []).part ?? {})).toEqual(['only/cell']);
   });
 
-  it('are kept with the commit that was tried, and the page counts the cells of each', async () => {
+  it('are stored with the tested commit, and the page counts the cells of each commit', async () => {
     const file = path.join(folder, 'results.json');
     const part = partOf(async () => ({ hits: 1 }));
     const both: Part = { ...part, cells: [...part.cells, { name: 'older', expects: 'holds' }] };
@@ -197,7 +197,7 @@ describe('results', () => {
     expect(resultsPage([both], { part: { older: before } })).not.toContain('Commits');
   });
 
-  it('keep the last lines of a failure, which say why a process died', async () => {
+  it('contain the last lines of a failure, which explain why a process died', async () => {
     const output = Array.from({ length: 30 }, (_, index) => `line ${index + 1}`);
     const stack = ['MillraceError: the disk is full', '    at write (file.js:1:2)', '', '}'];
     const part = partOf(async () => {
@@ -217,7 +217,7 @@ describe('results', () => {
     expect(page).toMatch(/script\.js ended with 1: .*MillraceError: the disk is full \}/);
   });
 
-  it('are marked on the page if their cell has changed its promise since', async () => {
+  it('are marked on the page if the expectation of their cell has changed since', async () => {
     const part = partOf(async () => ({ hits: 1 }), { expects: 'holds', why: '1 KiB each' });
     const recorded = record(path.join(folder, 'results.json'), part, [await resultOf(part, 1)]);
     expect(resultsPage([part], recorded)).toContain('| holds: 1 KiB each | 1 |');
@@ -227,7 +227,7 @@ describe('results', () => {
     expect(page).not.toContain('1 KiB');
   });
 
-  it('make a page that also lists cells with nothing to try, which have no record', async () => {
+  it('are shown on a page that also lists the cells with nothing to try', async () => {
     const part = partOf(async () => ({ hits: 1 }));
     const none: Cell = { name: 'absent', expects: 'none', why: 'has no clock' };
     const recorded = record(path.join(folder, 'results.json'), part, [await resultOf(part, 1)]);
@@ -242,7 +242,7 @@ describe('results', () => {
     expect(again).toContain('none: has no clock');
   });
 
-  it('make a page that shows a failure with its seed', async () => {
+  it('are shown on a page with the seed of each failure', async () => {
     const part = partOf(async ({ seed }) => {
       if (seed === 2) throw new Error('lost | one');
       return { hits: 1 };
@@ -254,7 +254,7 @@ describe('results', () => {
     expect(page).toContain(process.version);
   });
 
-  describe('a result', () => {
+  describe('a new result', () => {
     const ofTrials = async (trials: number) => ({
       ...(await resultOf(
         partOf(async () => ({ hits: 1 })),
@@ -266,7 +266,7 @@ describe('results', () => {
     const ofNothing = async () =>
       ({ ...(await ofTrials(0)), expects: 'none', counts: {} }) as const;
 
-    it('replaces a missing result', async () => {
+    it('is stored if its cell has none yet', async () => {
       expect(replaces(await ofTrials(1), undefined)).toBe(true);
     });
 
@@ -280,23 +280,23 @@ describe('results', () => {
       expect(replaces(one, six)).toBe(false);
     });
 
-    it('replaces a failed result of more seeds', async () => {
+    it('replaces a failed result, even one of more seeds', async () => {
       expect(replaces({ ...(await ofTrials(1)), failures }, await ofTrials(6))).toBe(true);
     });
 
-    it('replaces a failure if it starts again', async () => {
+    it('replaces a failed result if the run starts again at the first seed', async () => {
       const failed = { ...(await ofTrials(6)), failures };
       expect(replaces(await ofTrials(1), failed, { startsAgain: true })).toBe(true);
     });
 
-    it('replaces nothing if its cell has nothing to try', async () => {
+    it('is not stored if its cell has nothing to try', async () => {
       const none = await ofNothing();
       expect(replaces(none, none, { seeds: 1 })).toBe(false);
       expect(replaces(none, undefined)).toBe(false);
     });
   });
 
-  it('are removed if their cell no longer has anything to try', async () => {
+  it('are deleted if their cell no longer has anything to try', async () => {
     const file = path.join(folder, 'results.json');
     const part = partOf(async () => ({ hits: 1 }));
     const result = await resultOf(part, 1);
@@ -320,7 +320,7 @@ describe('results', () => {
     expect(resultsPage([part], recorded, () => 49)).not.toContain('Stale:');
   });
 
-  it('have an age, which is the number of later commits to the files of their cell', () => {
+  it('have an age: the number of later commits to the files of their cell', () => {
     const here = currentCommit() as string;
     expect(commitsSince(here, ['src'])).toBe(0);
     expect(commitsSince('0000000', ['src'])).toBeUndefined();

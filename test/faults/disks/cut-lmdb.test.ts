@@ -50,11 +50,11 @@ describe('a trace of system calls', () => {
     ]);
   });
 
-  it('lists the printed lines', () => {
+  it('contains the lines that the traced program printed', () => {
     expect(calls.map(({ text }) => text).join('')).toBe('done 1\n');
   });
 
-  it('gives the content of a file after a power cut, from its synced bytes and name', () => {
+  it('predicts a file after a power cut from the synced bytes and file name', () => {
     expect(left(4, 'everything')).toBeUndefined();
     expect(left(7, 'nothing')).toBeUndefined();
     expect(left(7, 'everything')).toBe('first');
@@ -62,13 +62,13 @@ describe('a trace of system calls', () => {
     expect(left(12, 'everything')).toBe('firstsecond');
   });
 
-  it('counts a synced write as on disk, with earlier writes to the same page', () => {
+  it('treats a synced write as on disk, together with earlier writes to the same page', () => {
     expect(left(99, 'nothing')).toBe('First');
     expect(left(15.1, 'nothing')).toBe('first');
     expect(left(15.1, 'last write')).toBe('First');
   });
 
-  it('is refused if it contains a call that is not simulated, or lacks bytes', () => {
+  it('causes an error if it contains a system call that is not simulated, or lacks bytes', () => {
     const refused = (line: string) => () => systemCalls(`${TRACE}\n${line}`, FOLDER);
     expect(refused(`7 fallocate(${fd(4)}, 0, 0, 100) = 0`)).toThrow('not simulated');
     expect(

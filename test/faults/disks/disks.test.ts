@@ -18,9 +18,9 @@ function callsOf(name: string, fault: DiskFault): number {
   return fault === 'kill' && !THREADED.includes(name) ? 12 : 2;
 }
 
-describe.each([...KEPT])('%s', (name, open) => {
+describe.each([...KEPT])('the files of %s after a disk fault', (name, open) => {
   it.each(faultsOf(name).filter(fault => SAMPLED.includes(fault)))(
-    'are in the state before or after a step: %s',
+    'contain the state before or after the interrupted step: %s',
     async fault => {
       const kept = await open(SRC);
       onTestFinished(() => kept.close?.());
@@ -31,7 +31,7 @@ describe.each([...KEPT])('%s', (name, open) => {
 
   // If an index is lost, it is rebuilt, so no data is lost.
   it.skipIf(name === 'index')(
-    'are damaged by a disk that does not sync files, which the sweep notices',
+    'are damaged if the disk does not sync files, which the sweep over disk calls detects',
     async () => {
       const kept = await open(SRC);
       onTestFinished(() => kept.close?.());
@@ -43,7 +43,7 @@ describe.each([...KEPT])('%s', (name, open) => {
   );
 });
 
-describe('a sweep', () => {
+describe('a sweep over disk calls', () => {
   const file = `${MOUNT}/number`;
   const numbers = (write: KeptFiles['start'], read: KeptFiles['read']): KeptFiles => ({
     name: 'numbers',
@@ -52,7 +52,7 @@ describe('a sweep', () => {
     read,
   });
 
-  it('fails for a file that is written in place', async () => {
+  it('fails if a file is overwritten in place', async () => {
     const { open, readFile } = await import('node:fs/promises');
     const write = (text: string) => async () => {
       const handle = await open(file, 'w');

@@ -58,7 +58,7 @@ const FINDS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-it('every stored input of an earlier failure names a parser that is fuzzed', () => {
+it('every stored input of an earlier failure belongs to a parser that is fuzzed', () => {
   expect([...PARSERS.keys()]).toEqual(expect.arrayContaining(Object.keys(FINDS)));
 });
 
@@ -69,14 +69,14 @@ describe.each([...PARSERS])('the parser %s', (name, { open }) => {
     return parser;
   };
 
-  it('gives a valid result or a typed error for every mutation of a valid input', async () => {
+  it('returns a valid result or a typed error for each mutation of a valid input', async () => {
     const fuzzed = await fuzzParser(await opened(), { name, seed: 1, inputs: INPUTS });
     expect(fuzzed.inputs).toBe(INPUTS);
     expect(fuzzed.accepted).toBeGreaterThan(0);
   });
 
   it.each(FINDS[name] ?? [])(
-    'gives a valid result or a typed error for the input of an earlier failure: %s',
+    'returns a valid result or a typed error for the input of an earlier failure: %s',
     async find => {
       await tryInput(await opened(), Buffer.from(find, 'base64'));
     },
@@ -100,7 +100,7 @@ describe('a fuzzer', () => {
     );
   });
 
-  it('tries at least `minInputs` inputs, however long they take', async () => {
+  it('tries at least `minInputs` inputs, even if its time is over', async () => {
     const slow = parser(async () => {
       await new Promise(resolve => setTimeout(resolve, 2));
       return true;

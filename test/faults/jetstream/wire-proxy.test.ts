@@ -36,7 +36,7 @@ afterEach(async () => {
 });
 
 describe('WireProxy', () => {
-  it('passes all bytes, and counts them', async () => {
+  it('forwards and counts all bytes', async () => {
     const { closed, text } = client();
     await closed;
     expect(text()).toBe(BYTES.toString());
@@ -44,7 +44,7 @@ describe('WireProxy', () => {
     expect(proxy.isHit).toBe(false);
   });
 
-  it('resets one connection at a byte, and does not affect the next connection', async () => {
+  it('resets a connection at the given byte without affecting the next connection', async () => {
     proxy.plant({ kind: 'reset', direction: 'to client', afterBytes: 10 });
     const first = client();
     expect(await first.closed).toEqual(['ECONNRESET']);
@@ -55,14 +55,14 @@ describe('WireProxy', () => {
     expect(proxy.connections).toBe(2);
   });
 
-  it('ends a connection without a reset, after it has passed all bytes', async () => {
+  it('closes a connection without a reset after it has forwarded all bytes', async () => {
     proxy.plant({ kind: 'early end', direction: 'to client', afterBytes: 7 });
     const { closed, text } = client();
     await closed;
     expect(text()).toBe('abcdefg');
   });
 
-  it('holds bytes back for as long as a stall lasts', async () => {
+  it('holds bytes back until a stall ends', async () => {
     proxy.plant({ kind: 'stall', direction: 'to client', afterBytes: 5, forMs: 300 });
     const { closed, text } = client();
     await sleep(100);
@@ -72,7 +72,7 @@ describe('WireProxy', () => {
     expect(proxy.held).toBe(BYTES.length - 5);
   });
 
-  it('sends the bytes in pieces', async () => {
+  it('forwards the bytes in small chunks', async () => {
     proxy.plant({ kind: 'split', direction: 'to client', afterBytes: 4, maxPiece: 2 });
     const { closed, text } = client();
     await closed;

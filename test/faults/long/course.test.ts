@@ -23,8 +23,8 @@ function memoryOf(mebibytes: number) {
   };
 }
 
-describe('the course of a run', () => {
-  it('notices memory that is allocated before the first step and kept', () => {
+describe('the check of memory and time over a long run', () => {
+  it('fails if memory is allocated before the first step and kept', () => {
     const { take, memory } = memoryOf(100);
     const course = new Course(FIXED, memory);
     take(256);
@@ -39,7 +39,7 @@ describe('the course of a run', () => {
     });
   });
 
-  it('notices memory that grows with the steps', () => {
+  it('fails if memory grows with the steps', () => {
     const { take, memory } = memoryOf(100);
     const course = new Course(FIXED, memory);
     for (let step = 0; step < 20; step++) {
@@ -51,7 +51,7 @@ describe('the course of a run', () => {
     );
   });
 
-  it('checks that the measured time of each step, or the given time, does not grow', () => {
+  it('fails if the time of a step grows, measured or passed by the caller', () => {
     const course = new Course(FIXED, memoryOf(100).memory);
     for (let step = 0; step < 20; step++) course.step();
     expect(course.curves['a step by the clock, ms']).toHaveLength(20);
@@ -80,7 +80,7 @@ describe('the course of a run', () => {
     else expect(flat).not.toThrow();
   });
 
-  it('notices late growth in a run that needs time to settle', () => {
+  it('fails if memory grows late in a run that takes long to settle', () => {
     const { take, memory } = memoryOf(100);
     const course = new Course(FIXED, memory);
     for (let step = 0; step < 40; step++) {
@@ -93,7 +93,7 @@ describe('the course of a run', () => {
     );
   });
 
-  it('samples memory before the first step, and checks its peak', async () => {
+  it('includes the memory peak before the first step', async () => {
     const { take, memory } = memoryOf(100);
     const course = new Course(FIXED, memory);
     const end = course.watch('it lists');

@@ -6,7 +6,7 @@ import { processMemory } from './process-memory.js';
 
 // The memory is measured in a separate process, because the process of the suite may release memory
 // of other tests at any time.
-it('processMemory counts the memory that a process allocates', async () => {
+it('processMemory includes the memory that a process allocates', async () => {
   const outfile = path.join(inject('compiledSources'), 'process-memory-child.js');
   await build({
     entryPoints: [path.join(import.meta.dirname, 'process-memory-child.ts')],
@@ -22,7 +22,7 @@ it('processMemory counts the memory that a process allocates', async () => {
   expect(mebibytes).toBeLessThan(300);
 });
 
-it('processMemory counts young objects as a part of all memory', () => {
+it('processMemory reports young objects as part of the total memory', () => {
   const { all, young } = processMemory();
   expect(young).toBeGreaterThan(0);
   expect(young).toBeLessThan(all);

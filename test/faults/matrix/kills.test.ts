@@ -48,9 +48,9 @@ beforeAll(async () => {
 
 afterAll(() => child?.remove());
 
-describe('a process that is killed at a disk call', () => {
+describe('a run whose process is killed at a disk call', () => {
   it.each(ROWS.filter(({ name }) => KILLED.includes(name)))(
-    'loses nothing and repeats nothing: $name',
+    'loses and repeats no post when it is run again: $name',
     async row => {
       const place = { cache, library };
       const run = await RowRun.open(row, { ...place, folder: await temporaryFolder() }, world);
