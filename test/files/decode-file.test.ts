@@ -205,7 +205,7 @@ const stored = fc
   });
 
 describe('decodeFile', () => {
-  it('finds the posts that the stages find, or refuses the file', async () => {
+  it('finds the same posts as the pipeline stages, or leaves the file to the stages', async () => {
     let decoded = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -225,7 +225,7 @@ describe('decodeFile', () => {
     expect(decoded).toBeGreaterThan(bySuite(25, 100));
   });
 
-  it('accepts a file of valid posts, whatever its line ends', async () => {
+  it('decodes a file of valid posts, whatever its line ends', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(post, ends)), async lines => {
         const file = gzipSync(lines.flat().join(''));
@@ -237,7 +237,7 @@ describe('decodeFile', () => {
   });
 });
 
-it('decodeFile refuses 300,000 tiny records, which the stages read in small batches', async () => {
+it('decodeFile leaves a file of 300,000 tiny records to the pipeline stages, which read it in small batches', async () => {
   const decoded = (records: number) =>
     decodeFile(
       gzipSync('{"id":1,"id_str":"1"}\n'.repeat(records)),
@@ -249,7 +249,7 @@ it('decodeFile refuses 300,000 tiny records, which the stages read in small batc
   expect(await decoded(300_000)).toBeUndefined();
 });
 
-it('decodeFile refuses a file with bytes after its gzip data', async () => {
+it('decodeFile leaves a file with bytes after its gzip data to the pipeline stages', async () => {
   const file = gzipSync('{"id":1,"id_str":"1"}\n');
   const decoded = (bytes: Buffer) =>
     decodeFile(bytes, { gunzip: GUNZIP, limits: LIMITS, records: POSTS }, [], inflateWholeHere);
@@ -257,7 +257,7 @@ it('decodeFile refuses a file with bytes after its gzip data', async () => {
   expect(await decoded(Buffer.concat([file, Buffer.alloc(8)]))).toBeUndefined();
 });
 
-it('decodeFile refuses a file with more records and messages than the limit', async () => {
+it('decodeFile leaves a file with more records and messages than the limit to the pipeline stages', async () => {
   const line = `{${TIME},"id":7,"id_str":"7"}\n`;
   const messages = '{"info":{}}\n'.repeat(MAX_RECORDS - 1);
   const decoding = { gunzip: undefined, limits: LIMITS, records: POSTS };

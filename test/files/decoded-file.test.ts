@@ -53,8 +53,8 @@ async function store(name: string, posts: readonly Buffer[]): Promise<string> {
 
 const LARGE = postsOf(Array.from({ length: 3000 }, (_, index) => (index * 37) % 2000));
 
-describe('the memory of a decoded file', () => {
-  it('is released only after its lines are written, however they are chunked', async () => {
+describe('the memory of a file that a worker thread decoded', () => {
+  it('is released only after all its lines are written, whatever the chunks', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(
@@ -109,7 +109,7 @@ describe('the memory of a decoded file', () => {
     expect(asked('free')).toBe(0);
   });
 
-  it('is released by files() for each file that a thread holds', async () => {
+  it('is released by the sink files() once per file', async () => {
     const asked = askedOfThreads();
     const paths = await Promise.all(
       ['1', '2', '3'].map(name => store(`written-${name}.jsonl.gz`, LARGE)),
@@ -125,7 +125,7 @@ describe('the memory of a decoded file', () => {
   });
 
   it.each(['tap', 'filter', 'key', 'operator', 'path', 'line', 'for await', 'Flow'])(
-    'is not released if a function could keep posts: %s',
+    'is not released if a function of the caller could keep posts: %s',
     async where => {
       const input = await store('kept.jsonl.gz', LARGE);
       const kept: Activity[] = [];
@@ -180,8 +180,8 @@ describe('the memory of a decoded file', () => {
   );
 });
 
-describe('a replacement of a post in a decoded file', () => {
-  it('is placed after all earlier replacements', async () => {
+describe('a changed post of a decoded file', () => {
+  it('is placed after all posts that were changed earlier', async () => {
     const kind = { name: 'text', mark: () => 0, item: (record: Buffer) => record };
     const bounds = { starts: Uint32Array.of(0, 2), lengths: Uint32Array.of(1, 1) };
     const contents = {
@@ -198,7 +198,7 @@ describe('a replacement of a post in a decoded file', () => {
     expect(file.bytes).toBe(23);
   });
 
-  it('is sent to its thread without the rest of its buffer', async () => {
+  it('is sent to the worker thread without the rest of its buffer', async () => {
     const kind = { name: 'text', mark: () => 0, item: (record: Buffer) => record };
     const bounds = { starts: Uint32Array.of(0), lengths: Uint32Array.of(1) };
     const rows = FileRecords.elsewhere(kind, bounds);
@@ -217,27 +217,30 @@ describe('a replacement of a post in a decoded file', () => {
     expect(sent.map(({ buffer }) => buffer.byteLength)).toEqual([10]);
   });
 
-  it.each([0, 2])('is written to the path of the new post, with %i threads', async workers => {
-    const asked = askedOfThreads();
-    const lines = ['1', '2'].map(
-      id =>
-        `{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":${id},"id_str":"${id}","text":"","lang":"en","user":{"id":3,"id_str":"3","screen_name":"a","name":"A"}}\n`,
-    );
-    const input = await store(`replaced-${workers}.jsonl.gz`, lines.map(Buffer.from));
-    await using tombstones = await openTombstones(at(`tombstones-${workers}`));
-    await tombstones.record([ofPost('delete', '2')]);
-    const out = at(`replaced-out-${workers}`);
-    await pipeline(
-      localFiles(input),
-      gunzip(),
-      jsonLines(),
-      activities(),
-      withoutDeleted(tombstones, { mask: true }),
-      files({ path: `${out}/{lang}.jsonl`, workers }),
-    );
-    // A masked post has no language.
-    expect(await readFile(`${out}/en.jsonl`, 'utf8')).toBe(lines[0]);
-    expect(await readFile(`${out}/und.jsonl`, 'utf8')).toContain('"hidden":"deleted"');
-    expect(asked('replace')).toBe(workers === 0 ? 0 : 1);
-  });
+  it.each([0, 2])(
+    'is written to the path that the changed post gets, with %i threads',
+    async workers => {
+      const asked = askedOfThreads();
+      const lines = ['1', '2'].map(
+        id =>
+          `{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":${id},"id_str":"${id}","text":"","lang":"en","user":{"id":3,"id_str":"3","screen_name":"a","name":"A"}}\n`,
+      );
+      const input = await store(`replaced-${workers}.jsonl.gz`, lines.map(Buffer.from));
+      await using tombstones = await openTombstones(at(`tombstones-${workers}`));
+      await tombstones.record([ofPost('delete', '2')]);
+      const out = at(`replaced-out-${workers}`);
+      await pipeline(
+        localFiles(input),
+        gunzip(),
+        jsonLines(),
+        activities(),
+        withoutDeleted(tombstones, { mask: true }),
+        files({ path: `${out}/{lang}.jsonl`, workers }),
+      );
+      // A masked post has no language.
+      expect(await readFile(`${out}/en.jsonl`, 'utf8')).toBe(lines[0]);
+      expect(await readFile(`${out}/und.jsonl`, 'utf8')).toContain('"hidden":"deleted"');
+      expect(asked('replace')).toBe(workers === 0 ? 0 : 1);
+    },
+  );
 });

@@ -143,8 +143,8 @@ async function withGoodRun(files: readonly ServedFile[], options: RunOptions) {
   return { folder, served, expected };
 }
 
-describe('job files processed by threads', () => {
-  it('give the same output as without threads, whatever the faults', async () => {
+describe('job files decoded by worker threads', () => {
+  it('produce the same output as on the main thread, whatever the faults', async () => {
     const folder = await temporaryFolder();
     const scans = vi.spyOn(DecodedFile.prototype, 'write');
     let round = 0;
@@ -184,7 +184,7 @@ describe('job files processed by threads', () => {
     expect(scans.mock.calls.length).toBeGreaterThan(20);
   });
 
-  it('are decoded in list order, whatever order they arrive in', async () => {
+  it('are decoded in list order, in whatever order they arrive', async () => {
     const folder = await temporaryFolder();
     const served = await jobServer({ files: servedFiles(16) });
     // The first of four files arrives last, when the other three could already fill the thread.
@@ -234,7 +234,7 @@ describe('job files processed by threads', () => {
     }
   });
 
-  it('are fetched again if a thread ends while it holds their bytes', async () => {
+  it('are fetched again if a worker thread exits while it holds their bytes', async () => {
     const options = { workers: 1, concurrency: 2 };
     const { folder, served, expected } = await withGoodRun(servedFiles(6), options);
     const scan = vi.spyOn(Threads.prototype, 'decode').mockImplementationOnce(async ({ file }) => {
@@ -247,7 +247,7 @@ describe('job files processed by threads', () => {
     expect(Object.values(fetched!).toSorted()).toEqual([1, 1, 1, 1, 1, 2]);
   });
 
-  it('stop on an abort without leaving threads, and continue from the checkpoint', async () => {
+  it('leave no threads behind on an abort, and continue from the checkpoint', async () => {
     const options = { workers: 2, concurrency: 4 };
     const { folder, served, expected } = await withGoodRun(servedFiles(16), options);
     const before = await threads();
@@ -267,7 +267,7 @@ describe('job files processed by threads', () => {
     }
   });
 
-  it('fail with ENOSPC when the disk is full, and continue when there is room', async () => {
+  it('fail with ENOSPC on a full disk, and continue once there is space', async () => {
     const lines = (file: number) =>
       Array.from({ length: 100 }, (_, at) => {
         const id = 1 + file * 100 + at;

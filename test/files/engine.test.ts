@@ -116,8 +116,8 @@ async function threads(): Promise<number> {
 
 const gz = (lines: readonly string[]) => gzipSync(lines.map(line => `${line}\n`).join(''));
 
-describe('stored files processed by threads', () => {
-  it('give the same output as without threads, whatever they contain', async () => {
+describe('stored files processed by worker threads', () => {
+  it('produce the same output as on the main thread, whatever they contain', async () => {
     const folder = await temporaryFolder();
     const tags = fc.subarray(['rain', 'snow', 'a/b', '天気', 'untagged?', 'x'], { maxLength: 3 });
     const line = fc.oneof(
@@ -192,7 +192,7 @@ describe('stored files processed by threads', () => {
     expect(encodes).toHaveBeenCalled();
   });
 
-  it('are written to many outputs, some of which span several inputs', async () => {
+  it('produce the same output as on the main thread if outputs span several inputs', async () => {
     const folder = await temporaryFolder();
     const contents = Array.from({ length: 7 }, (_, file) =>
       gz(
@@ -227,7 +227,7 @@ describe('stored files processed by threads', () => {
     },
   );
 
-  it('fill numbered files in order if threads cannot write some of the inputs', async () => {
+  it('fill numbered output files in order even if the main thread must process some inputs', async () => {
     const folder = await temporaryFolder();
     const padded = Buffer.concat([gz([post(2, ['a'], 400), post(3, ['a'], 400)]), Buffer.alloc(3)]);
     const paths = await store(folder, [
@@ -241,7 +241,7 @@ describe('stored files processed by threads', () => {
     expect(await run(paths, path.join(folder, 'threads'), 2, options)).toEqual(expected);
   });
 
-  it('keep ids exact that a double cannot hold', async () => {
+  it('keep ids exact that a double cannot represent', async () => {
     const folder = await temporaryFolder();
     const ids = [9_007_199_254_740_993n, 9_007_199_254_740_992n, 18_446_744_073_709_551_615n];
     const paths = await store(folder, [gz([...ids, ...ids].map(id => post(id, ['a'])))]);
@@ -254,7 +254,7 @@ describe('stored files processed by threads', () => {
     { first: 2, second: 0 },
     { first: 2, second: 2 },
   ])(
-    'continue with $second threads from a checkpoint of a run with $first',
+    'continue with $second threads from the checkpoint of a run with $first threads',
     async ({ first, second }) => {
       const folder = await temporaryFolder();
       const good = Array.from({ length: 6 }, (_, file) =>
@@ -274,7 +274,7 @@ describe('stored files processed by threads', () => {
     },
   );
 
-  it('are read on the main thread if a source changes their cursors', async () => {
+  it('are read on the main thread if concat() changes their cursors', async () => {
     const folder = await temporaryFolder();
     const paths = await store(folder, [gz([post(1, ['a'])]), gz([post(2, ['a'])])]);
     const out = path.join(folder, 'out.jsonl');
@@ -302,7 +302,7 @@ describe('stored files processed by threads', () => {
     expect(await readFile(out, 'utf8')).toBe(`${post(1, ['a'])}\n${post(2, [])}\n`);
   });
 
-  it('stop on an abort without leaving threads', async () => {
+  it('leave no threads behind on an abort', async () => {
     const folder = await temporaryFolder();
     const many = gz(Array.from({ length: 3_000 }, (_, at) => post(at + 1, ['a'], 1_000)));
     const paths = await store(
@@ -343,7 +343,7 @@ describe('stored files processed by threads', () => {
 });
 
 it.each(['open', 'write', 'close'])(
-  'the error of a failing disk names the output of a thread: %s (faults disks files-by-threads/EIO)',
+  'the error of a failing disk names the output file that a worker thread writes: %s (faults disks files-by-threads/EIO)',
   async failing => {
     const line = (id: number) =>
       `{"created_at":"Wed Oct 1${id} 20:19:24 +0000 2018","id":${id},"id_str":"${id}","text":"a"}\n`;
@@ -370,7 +370,7 @@ it.each(['open', 'write', 'close'])(
 );
 
 describe('stored files read by a function of the caller', () => {
-  it('arrive in small batches in order, with a cursor after the last post of a file', async () => {
+  it('arrive in small batches in order, with a cursor after the last post of each file', async () => {
     const folder = await temporaryFolder();
     const counts = [150, 128, 0, 1];
     const paths = counts.map((_, file) => path.join(folder, `${file}.gz`));

@@ -3,7 +3,7 @@ import { FileRecords } from '../../src/files/file-records.js';
 
 const kind = { name: 'text', mark: () => 0, item: (record: Buffer) => record.toString() };
 
-it('FileRecords keeps the position and the mark of each record while it grows', () => {
+it('FileRecords keeps the position and the mark of every record while it grows', () => {
   const content = Buffer.from(Array.from({ length: 200 }, (_, n) => `${n}\n`).join(''));
   const rows = new FileRecords(content, kind, 1);
   let at = 0;
@@ -39,7 +39,7 @@ it('FileRecords creates the item of a record only once for all columns', () => {
   expect(rows.item(0)).not.toBe(item);
 });
 
-it('FileRecords writes records as lines with a line feed, whatever byte separates them', () => {
+it('FileRecords writes each record as a line that ends in LF, whatever byte separates the records', () => {
   const rows = new FileRecords(Buffer.from('{"a":1}\n{"a":2} {"a":3}\r{"a":4}'), kind, 4);
   for (const start of [0, 8, 16, 24]) rows.add(start, 7);
   const lines = (...list: number[]) =>

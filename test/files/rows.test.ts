@@ -38,7 +38,7 @@ describe('ItemRows', () => {
     );
   const ids = ({ items }: ItemRows) => items.map(item => (item as Activity).id);
 
-  it('filters and slices items as FileRecords does', async () => {
+  it('filters and slices items in the same way as FileRecords', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.nat({ max: 200 }),
@@ -54,7 +54,7 @@ describe('ItemRows', () => {
     );
   });
 
-  it('has bounds for each item of a batch of any size', () => {
+  it('has a length, a start and a mark for every item of a batch of any size', () => {
     for (const count of [1, 63, 64, 65, 129, 300, 1_000]) {
       const { lengths, starts, marks } = itemRows(count);
       const each = (numbers: Uint32Array) =>
@@ -64,7 +64,7 @@ describe('ItemRows', () => {
     }
   });
 
-  it('replaces items in a copy', async () => {
+  it('replaces items in a copy, not in place', async () => {
     const rows = itemRows(3);
     const [, , last] = rows.items;
     expect(ids(await rows.replaced(new Map([[0, last]])))).toEqual(['2', '1', '2']);
@@ -91,7 +91,7 @@ describe('ItemRows', () => {
   });
 });
 
-describe('the rows of a decoded file', () => {
+describe('the posts of a decoded file', () => {
   it('can be filtered and sliced like an array', async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -112,7 +112,7 @@ describe('the rows of a decoded file', () => {
     );
   });
 
-  it('become routed posts when they are routed, even in a slice', async () => {
+  it('become posts with their tags when they are routed, even in a slice', async () => {
     const routed = rowsOf(2).routed(Uint32Array.of(1, 0), [['-'], ['a', 'b']], (tag, post) => [
       tag,
       (post as Activity).id,
@@ -123,7 +123,7 @@ describe('the rows of a decoded file', () => {
     ]);
   });
 
-  it('can have posts replaced with longer and shorter posts', async () => {
+  it('accept longer and shorter replacements of their posts', async () => {
     const rows = rowsOf(3);
     const [long, short] = [rowsOf(1_001).slice(1_000, 1_001), rowsOf(3).slice(2, 3)];
     const [first] = await long.items();

@@ -29,7 +29,7 @@ function taking(name: string, count: number, log: string[]) {
 
 const run = (resume?: Cursor): Run => ({ ...unchecked<Run>({}), resume });
 
-it('throughSteps starts the steps from last to first, each at the cursor that the next step wraps', async () => {
+it('throughSteps opens the last operator first, and each operator at its own part of the cursor', async () => {
   const log: string[] = [];
   const steps = [taking('first', 9, log), taking('last', 9, log)];
   const opened: unknown[] = [];
@@ -50,7 +50,7 @@ it('throughSteps starts the steps from last to first, each at the cursor that th
   ]);
 });
 
-it('throughSteps closes its input before it delivers the last items of a step that is done', async () => {
+it('throughSteps closes its input before it delivers the last items of a finished operator', async () => {
   const steps = [taking('take', 3, [])];
   const events: unknown[] = [];
   const all = throughSteps(steps, run(), async function* () {
@@ -64,7 +64,7 @@ it('throughSteps closes its input before it delivers the last items of a step th
   expect(events).toEqual([[0, 1], 'closed', [2]]);
 });
 
-it('throughSteps does not open its input if a step is already done', async () => {
+it('throughSteps does not open its input if an operator is finished from the start', async () => {
   const steps = [taking('take', 3, [])];
   const all = throughSteps(steps, run({ take: 3, inner: {} }), () => {
     throw new Error('It was opened');

@@ -10,12 +10,12 @@ import { temporaryFolder } from '../temporary-folder.js';
 
 const MIB = 2 ** 20;
 
-it('chooseThreads returns one thread per core by default if there are 32 MiB of input', () => {
+it('chooseThreads returns one thread per core by default if the input is at least 32 MiB', () => {
   const size = Math.min(availableParallelism(), 16);
   expect(chooseThreads([{}, {}])).toEqual({ size, minBytes: 32 * MIB });
 });
 
-it('chooseThreads returns the lowest number that a reader requests', () => {
+it('chooseThreads returns the lowest number of threads that any reader requests', () => {
   expect(chooseThreads([{ workers: 3 }, {}, { workers: 1 }])).toEqual({ size: 1, minBytes: 0 });
   expect(chooseThreads([{ workers: 3 }, { workers: 0 }])).toEqual({ size: 0, minBytes: 0 });
 });
@@ -47,12 +47,12 @@ function decoderFor(
 }
 
 describe('FileDecoder', () => {
-  it('starts threads for any input if their number is given', () => {
+  it('starts the given number of threads even for small input', () => {
     expect(decoderFor([{ workers: 1 }]).inThreads).toBe(true);
     expect(decoderFor([{}]).inThreads).toBe(false);
   });
 
-  it('starts threads for 32 MiB of input, even if it is announced in parts', () => {
+  it('starts threads for 32 MiB of input, even if the size is announced in parts', () => {
     const decoder = decoderFor([{}], { count: 1, bytes: 31 * MIB });
     expect(decoder.inThreads).toBe(false);
     decoder.expect({ count: 1, bytes: MIB });
@@ -62,22 +62,28 @@ describe('FileDecoder', () => {
   it.each([
     ['on the main thread', 0],
     ['in a thread', 1],
-  ])('refuses a file that is one byte larger than maxBytes of gunzip: %s', async (_, workers) => {
-    const text = '{"id":1,"id_str":"1"}\n';
-    for (const bytes of [gzipSync(text), Buffer.from(text)])
-      for (const [maxBytes, count] of [
-        [text.length, 1],
-        [text.length - 1, undefined],
-      ] as const) {
-        const decoding = { ...SETUP.decoding, gunzip: { plain: 'pass' as const, maxBytes } };
-        const decoder = decoderFor([{ workers }], undefined, { ...SETUP, decoding });
-        const decoded = await decoder.decode({ file: { bytes: Buffer.from(bytes) }, origin: 'a' });
-        expect(decoded?.rows.count).toBe(count);
-        decoded?.release();
-      }
-  });
+  ])(
+    'rejects a file that inflates to one byte more than `maxBytes` of gunzip: %s',
+    async (_, workers) => {
+      const text = '{"id":1,"id_str":"1"}\n';
+      for (const bytes of [gzipSync(text), Buffer.from(text)])
+        for (const [maxBytes, count] of [
+          [text.length, 1],
+          [text.length - 1, undefined],
+        ] as const) {
+          const decoding = { ...SETUP.decoding, gunzip: { plain: 'pass' as const, maxBytes } };
+          const decoder = decoderFor([{ workers }], undefined, { ...SETUP, decoding });
+          const decoded = await decoder.decode({
+            file: { bytes: Buffer.from(bytes) },
+            origin: 'a',
+          });
+          expect(decoded?.rows.count).toBe(count);
+          decoded?.release();
+        }
+    },
+  );
 
-  it('decodes the same with and without threads', async () => {
+  it('decodes the same posts with and without threads', async () => {
     const file = path.join(await temporaryFolder(), 'a.jsonl');
     await writeFile(file, '{"id":1,"id_str":"1"}\n{"id":2,"id_str":"2"}\n');
     for (const workers of [0, 1]) {

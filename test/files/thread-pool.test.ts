@@ -42,7 +42,7 @@ const task = (path: string): StoredFile => ({
 });
 
 describe('the thread pool', () => {
-  it('refuses all files after its threads have ended', async () => {
+  it('decodes no more files after its threads have exited', async () => {
     const threads = threadsWith('process.exit(3)', 2);
     const files = await Promise.all(
       Array.from({ length: 9 }, (_, i) => threads.decode(task(`${i}`))),
@@ -51,13 +51,13 @@ describe('the thread pool', () => {
     await threads.close();
   });
 
-  it('refuses all files if its threads fail to start', async () => {
+  it('decodes no files if its threads fail to start', async () => {
     const threads = threadsWith('throw new Error("broken")', 1);
     expect(await threads.decode(task('a'))).toBeUndefined();
     await threads.close();
   });
 
-  it('fails with StorageError if a thread ends while it holds posts', async () => {
+  it('fails with StorageError if a thread exits while it holds posts', async () => {
     const threads = threadsWith(
       `parentPort.on('message', ({ name }) => {
         if (name !== 'decode') process.exit(1);
@@ -74,7 +74,7 @@ describe('the thread pool', () => {
     await threads.close();
   });
 
-  it('fails with StorageError if a thread ends while it encodes a row group', async () => {
+  it('fails with StorageError if a thread exits while it encodes a row group', async () => {
     const threads = threadsWith(
       `parentPort.on('message', ({ name }) => {
         if (name === 'run') process.exit(1);
@@ -96,7 +96,7 @@ describe('the thread pool', () => {
     await threads.close();
   });
 
-  it('ends its threads after the last file, unless they are encoding row groups', async () => {
+  it('ends its threads after the last file unless they are encoding row groups', async () => {
     const file = path.join(await temporaryFolder(), 'a.jsonl');
     await writeFile(file, '{"id":1,"id_str":"1"}\n');
     const columns = {
@@ -125,7 +125,7 @@ describe('the thread pool', () => {
     }
   });
 
-  it('continues after a thread has no memory for a row group', async () => {
+  it('continues after a thread runs out of memory for a row group', async () => {
     const threads = threadsWith(
       `const { grow } = WebAssembly.Memory.prototype;
       let isFirst = true;
@@ -151,7 +151,7 @@ describe('the thread pool', () => {
     await threads.close();
   });
 
-  it('returns the bytes of a file to the caller unless its thread ended', async () => {
+  it('returns the bytes of a file to the caller unless the thread has exited', async () => {
     const gzip = gzipSync('{"id":1}\n');
     const damaged = gzip.subarray(0, gzip.length / 2);
     const threads = threadsOf(1, {
@@ -178,7 +178,7 @@ describe('the thread pool', () => {
     await ending.close();
   });
 
-  it('takes files in order, and holds only as many as its threads may hold', async () => {
+  it('decodes files in order, and no more at a time than its threads may hold', async () => {
     const folder = await temporaryFolder();
     const paths = Array.from({ length: 9 }, (_, index) => path.join(folder, `${index}.jsonl`));
     for (const [index, file] of paths.entries())
@@ -202,7 +202,7 @@ describe('the thread pool', () => {
     await threads.close();
   });
 
-  it('writes the rest of the lines after a partial write of the system', async () => {
+  it('writes the rest of the lines if the system writes only a part of them', async () => {
     const folder = await temporaryFolder();
     const input = path.join(folder, 'in.jsonl');
     const lines = [1, 2, 3].map(id => `{"id":${id},"id_str":"${id}"}\n`);
@@ -231,7 +231,7 @@ describe('the thread pool', () => {
     await threads.close();
   });
 
-  it('lets threads finish their file when it is closed, as terminating one can abort the process', async () => {
+  it('lets its threads finish their files on close, because terminating a thread can abort the process', async () => {
     const finished = path.join(await temporaryFolder(), 'finished');
     const script = `
       import { writeFileSync } from 'node:fs';
@@ -248,7 +248,7 @@ describe('the thread pool', () => {
     expect(await file).toBeUndefined();
   });
 
-  it('terminates threads that do not end when it is closed', async () => {
+  it('terminates threads that do not end on close', async () => {
     const threads = threadsWith("parentPort.on('message', () => { while (true); })", 2);
     const files = [threads.decode(task('a')), threads.decode(task('b')), threads.decode(task('c'))];
     await new Promise(resolve => setTimeout(resolve, 50));
@@ -295,7 +295,7 @@ describe('the thread pool', () => {
     expect(stdout).toBe('closed\n');
   });
 
-  it('ends its threads after the last announced file, and starts them again for more', async () => {
+  it('ends its threads after the last announced file, and restarts them for more files', async () => {
     const started = { threads: 0, ended: 0 };
     const count = (worker: Worker) => {
       started.threads++;

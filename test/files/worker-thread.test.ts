@@ -14,7 +14,7 @@ const START = {
   encodings: [],
 };
 
-it('a worker thread answers all earlier calls before it ends', async () => {
+it('a worker thread answers all pending calls before it ends', async () => {
   const file = path.join(await temporaryFolder(), 'posts.jsonl');
   await writeFile(file, '{"id":1,"id_str":"1"}\n');
   const thread = new EngineThread(SCRIPT, START);
@@ -33,7 +33,7 @@ it('a worker thread answers all earlier calls before it ends', async () => {
   await expect(thread.ask('decode', [2, file, 0])).rejects.toThrow('ended with code 0');
 });
 
-it('a worker thread whose answer cannot be read fails and still ends', async () => {
+it('a worker thread fails and ends if its answer cannot be deserialized', async () => {
   const started = once(process, 'worker') as Promise<[Worker]>;
   const thread = new EngineThread(SCRIPT, START);
   const [worker] = await started;
