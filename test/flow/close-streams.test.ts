@@ -245,12 +245,12 @@ describe.each(Object.keys(SOURCES))('%s is closed, and the run settles', kind =>
   });
 });
 
-describe('a missing file as a source', () => {
+describe('a read stream of a missing file as the source', () => {
   const missing = () => createReadStream(path.join(folder, 'missing'));
   const out = () => path.join(folder, 'out');
   const ENOENT = expect.objectContaining({ code: 'ENOENT' });
 
-  it('rejects a run into csv() that has not opened its files yet', async () => {
+  it('rejects a run into csv() that has not opened its output yet', async () => {
     const run = pipeline(missing(), jsonLines(), activities(), csv({ path: out() }));
     await expect(run).rejects.toEqual(ENOENT);
   });
@@ -261,7 +261,7 @@ describe('a missing file as a source', () => {
     await expect(run).rejects.toEqual(ENOENT);
   });
 
-  it('rejects as the second source of concat after the first source has delivered its items', async () => {
+  it('rejects the run if it is the second source of concat(), after the items of the first', async () => {
     const first = async function* () {
       for (let turn = 0; turn < 3; turn++) {
         await sleep(5);
@@ -278,13 +278,13 @@ describe('a missing file as a source', () => {
     expect(seen).toEqual(['0', '1', '2']);
   });
 
-  it('rejects a merge, even behind an operator', async () => {
+  it('rejects a run of merge(), even behind an operator', async () => {
     const others = tap(() => {})(missing());
     await sleep(5);
     await expect(pipeline(merge(others, missing()), collect())).rejects.toEqual(ENOENT);
   });
 
-  it('does not end the process if the run has failed for another reason', async () => {
+  it('does not crash the process if the run has failed for another reason', async () => {
     const source = missing();
     await expect(pipeline(source, failsUnread)).rejects.toBe(failure);
     await until(() => source.closed);
@@ -337,7 +337,7 @@ describe('sinks and stages that are streams', () => {
     await expect(stage.readable.getReader().read()).resolves.toMatchObject({ done: true });
   });
 
-  it('are closed at both ends by an abort if they are an unconnected pair of web streams', async () => {
+  it('are closed by an abort at both ends if they are a { writable, readable } object', async () => {
     const reasons: unknown[] = [];
     const stage = {
       writable: new WritableStream<string>({ abort: why => void reasons.push(why) }),
@@ -348,7 +348,7 @@ describe('sinks and stages that are streams', () => {
     expect(reasons).toEqual([reason, reason]);
   });
 
-  it('are closed as branches of a tee whose checkpoint cannot be opened', async () => {
+  it('are closed in every branch of a tee if its checkpoint cannot be opened', async () => {
     const checkpoint = path.join(folder, 'checkpoint.json');
     await mkdir(checkpoint);
     const other = createWriteStream(path.join(folder, 'other'));
@@ -368,7 +368,7 @@ describe('sinks and stages that are streams', () => {
     await expect(web.getWriter().closed).rejects.toMatchObject({ code: 'ERR_STORAGE' });
   });
 
-  it('reject with their error if they fail before they are written to', async () => {
+  it('reject the run with their error if they fail before the first write', async () => {
     const checkpoint = path.join(folder, 'checkpoint.json');
     const other = createWriteStream(path.join(folder, 'missing', 'other'));
     const branches = tee(files({ path: path.join(folder, 'out.jsonl') }), other, { checkpoint });
@@ -382,7 +382,7 @@ describe('sinks and stages that are streams', () => {
   });
 });
 
-describe('a stream that is used again', () => {
+describe('a stream that was already used', () => {
   const again = expect.objectContaining({
     code: 'ERR_OPTION',
     message: expect.stringMatching(/was used before\. Make one for each run$/),
@@ -395,13 +395,13 @@ describe('a stream that is used again', () => {
     ['Transform', () => new PassThrough({ objectMode: true })],
     ['Minipass stream', () => new Minipass<string>({ objectMode: true })],
     ['TransformStream', () => new TransformStream<string, string>()],
-  ])('is refused as a stage: a %s', async (_kind, make) => {
+  ])('is rejected as a stage: a %s', async (_kind, make) => {
     const stage = make() as PassThrough;
     expect(await pipeline(numbers(), stage, collect())).toEqual(['one']);
     await expect(pipeline(numbers(), stage, collect())).rejects.toEqual(again);
   });
 
-  it('is refused as a stage that something else has ended', async () => {
+  it('is rejected as a stage if something else has ended it', async () => {
     const stage = new PassThrough({ objectMode: true });
     stage.end();
     await expect(pipeline(numbers(), stage, collect())).rejects.toEqual(again);
@@ -412,13 +412,13 @@ describe('a stream that is used again', () => {
     ['ReadableStream', () => ReadableStream.from(['one'])],
     ['generator', () => numbers()],
     ['Minipass stream', () => new Minipass({ objectMode: true }).end('one')],
-  ])('is refused as a source, as it has no items left: a %s', async (_kind, make) => {
+  ])('is rejected as a source because it has no items left: a %s', async (_kind, make) => {
     const source = make() as Readable;
     expect(await pipeline(source, collect())).toEqual(['one']);
     await expect(pipeline(source, collect())).rejects.toEqual(again);
   });
 
-  it('is refused as a source that was closed unread', async () => {
+  it('is rejected as a source if it was closed unread', async () => {
     const source = numbers();
     await pipeline(source, take(0), collect());
     await expect(pipeline(source, collect())).rejects.toEqual(again);

@@ -22,7 +22,7 @@ function controlled() {
 }
 
 describe('a reader with a deadline for each value', () => {
-  it('returns a value that came too late at the next call', async () => {
+  it('returns a value that missed its deadline at the next call', async () => {
     const { input, give } = controlled();
     const timed = new DeadlineReader(input);
     expect(await timed.next(performance.now())).toBe('late');
@@ -30,7 +30,7 @@ describe('a reader with a deadline for each value', () => {
     expect(await timed.next()).toEqual({ done: false, value: 5 });
   });
 
-  it('closes an input that was not read to its end', async () => {
+  it('closes an input that was not read to the end', async () => {
     const { input, closed } = controlled();
     const timed = new DeadlineReader(input);
     await timed.next(performance.now());
@@ -52,7 +52,7 @@ describe('a reader with a deadline for each value', () => {
     return { timed, state };
   };
 
-  it('throws the error of its input only at the call that waits for it', async () => {
+  it('throws the error of its input at the call that waits for it, not earlier', async () => {
     const { timed } = failing();
     await expect(timed.next()).rejects.toThrow('broken');
   });

@@ -48,7 +48,7 @@ it.each<[string, () => unknown, number]>([
       ),
     7,
   ],
-])('a run counts the items that %s has taken as written', async (_name, sink, written) => {
+])('a run counts each item as written that the sink %s has taken', async (_name, sink, written) => {
   let summary: RunSummary | undefined;
   await pipeline(numbers(), unchecked<Sink<number>>(sink()), {
     onSummary: value => (summary = value),
@@ -56,7 +56,7 @@ it.each<[string, () => unknown, number]>([
   expect(summary?.written).toBe(written);
 });
 
-it('a run does not count the item on which its sink failed as written', async () => {
+it('a run does not count the item that made its sink fail as written', async () => {
   let summary: RunSummary | undefined;
   const failing = async (input: AsyncIterable<number>) => {
     for await (const item of input) if (item === 4) throw new Error('full');

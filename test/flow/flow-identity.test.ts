@@ -53,7 +53,7 @@ const sinkIn = (out: string) =>
 const byItem = (window = 10) => dedupe<string>({ key: item => item, window });
 
 describe('the checkpoint of a run', () => {
-  it('is refused for another query after a complete run', async () => {
+  it('is refused if the query changed after a complete run', async () => {
     const out = await temporaryFolder();
     await pipeline(words('snow'), sinkIn(out));
     await expect(pipeline(words('rain'), sinkIn(out))).rejects.toMatchObject({
@@ -67,7 +67,7 @@ describe('the checkpoint of a run', () => {
     expect(await pipeline(words('snow'), sinkIn(out))).toMatchObject({ posts: 4 });
   });
 
-  it('is refused for another query after an interrupted run', async () => {
+  it('is refused if the query changed after an interrupted run', async () => {
     const out = await temporaryFolder();
     await expect(pipeline(words('snow', { failAfter: 2 }), sinkIn(out))).rejects.toThrow();
     const before = await readFile(`${out}/x.jsonl.part`, 'utf8');
@@ -84,7 +84,7 @@ describe('the checkpoint of a run', () => {
     ['another option', byItem(10), byItem(20), /`window` of dedupe\(\) was 10 and is now 20/],
     ['another count', take(2), take(3), /`count` of take\(\) was 2 and is now 3/],
     ['a filter', same(), filter(() => true), /filter\(\) was not in it/],
-  ])('is refused if its flow now has %s', async (_, before, now, message) => {
+  ])('is refused if the pipeline now has %s', async (_, before, now, message) => {
     const out = await temporaryFolder();
     await pipeline(words('snow'), before, sinkIn(out));
     await expect(pipeline(words('snow'), now, sinkIn(out))).rejects.toThrow(message);
@@ -98,16 +98,19 @@ describe('the checkpoint of a run', () => {
       '"snow 0"\n"snow 1"\n"snow 2"\n"snow 3"\n',
     ],
     ['tap', mark => tap(item => `${item}${mark}`), '"snow 0"\n"snow 1"\n"snow 2"\n"snow 3"\n'],
-  ])('is accepted if only the function of %s has changed', async (_, stage, expected) => {
-    const out = await temporaryFolder();
-    const run = (failAfter: number, mark: string) =>
-      pipeline(words('snow', { failAfter }), stage(mark), sinkIn(out));
-    await expect(run(2, '?')).rejects.toThrow('interrupted');
-    await run(9, '!');
-    expect(await readFile(`${out}/x.jsonl`, 'utf8')).toBe(expected);
-  });
+  ])(
+    'is accepted if only the code of the function of %s has changed',
+    async (_, stage, expected) => {
+      const out = await temporaryFolder();
+      const run = (failAfter: number, mark: string) =>
+        pipeline(words('snow', { failAfter }), stage(mark), sinkIn(out));
+      await expect(run(2, '?')).rejects.toThrow('interrupted');
+      await run(9, '!');
+      expect(await readFile(`${out}/x.jsonl`, 'utf8')).toBe(expected);
+    },
+  );
 
-  it('is refused if an output was deleted, with the name of the output', async () => {
+  it('is refused with the name of the output if an output was deleted', async () => {
     const out = await temporaryFolder();
     await pipeline(words('snow'), sinkIn(out));
     await rm(`${out}/x.jsonl`);
@@ -117,7 +120,7 @@ describe('the checkpoint of a run', () => {
   });
 });
 
-describe('the checkpoint of a run of a service', () => {
+describe('the checkpoint of a run that reads from a service', () => {
   const WINDOW = { fromDate: '202401010000', toDate: '202401020000' } as const;
   const QUERY = { query: 'good OR new OR day', product: 'fullarchive', maxResults: 10 } as const;
   const started: Service[] = [];
@@ -143,7 +146,7 @@ describe('the checkpoint of a run of a service', () => {
     );
   };
 
-  it('is refused for a local service with another seed', async () => {
+  it('is refused by a run against a local service with another seed', async () => {
     const out = await temporaryFolder();
     const [one, two] = [await local({ seed: 'one' }), await local({ seed: 'two' })];
     const { posts } = await run(account(one.addresses, {}), out);
@@ -154,7 +157,7 @@ describe('the checkpoint of a run of a service', () => {
     expect(await run(account(one.addresses, {}), out)).toMatchObject({ posts });
   });
 
-  it('is refused for another host', async () => {
+  it('is refused by a run against another host', async () => {
     const out = await temporaryFolder();
     const at = (baseUrl: string) => {
       const names = { account: 'acme', label: 'prod', ...LOGIN };
@@ -169,7 +172,7 @@ describe('the checkpoint of a run of a service', () => {
     expect(await pipeline(at('https://a.example'), sinkIn(out))).toMatchObject({ posts: 4 });
   });
 
-  it('is resumed when the same local service is restarted on another port', async () => {
+  it('is resumed if the same local service is restarted on another port', async () => {
     const out = await temporaryFolder();
     const whole = await temporaryFolder();
     const first = await local({ seed: 'one' });
@@ -188,20 +191,23 @@ describe('the checkpoint of a run of a service', () => {
   it.each([
     ['a complete one', undefined],
     ['one in the middle', 15],
-  ])('is resumed if an older version did not name the service in it: %s', async (_, failAfter) => {
-    const out = await temporaryFolder();
-    const { addresses } = await local();
-    const acme = account(addresses, {});
-    await run(acme, out, failAfter).catch(() => {});
-    const text = await readFile(`${out}/run.json`, 'utf8');
-    expect(text).toContain('"service":');
-    const [body] = text.replaceAll(/,"service":"[^"]*"/g, '').split('  "check"');
-    const sum = crc32(`${body}`).toString(16).padStart(8, '0');
-    await writeFile(`${out}/run.json`, `${body}  "check": "${sum}"\n}\n`);
-    const { posts } = await run(acme, out);
-    expect(posts).toBeGreaterThan(20);
-    expect(new Set((await readFile(`${out}/x.jsonl`, 'utf8')).split('\n')).size).toBe(posts + 1);
-  });
+  ])(
+    'is resumed if an older version wrote it without the name of the service: %s',
+    async (_, failAfter) => {
+      const out = await temporaryFolder();
+      const { addresses } = await local();
+      const acme = account(addresses, {});
+      await run(acme, out, failAfter).catch(() => {});
+      const text = await readFile(`${out}/run.json`, 'utf8');
+      expect(text).toContain('"service":');
+      const [body] = text.replaceAll(/,"service":"[^"]*"/g, '').split('  "check"');
+      const sum = crc32(`${body}`).toString(16).padStart(8, '0');
+      await writeFile(`${out}/run.json`, `${body}  "check": "${sum}"\n}\n`);
+      const { posts } = await run(acme, out);
+      expect(posts).toBeGreaterThan(20);
+      expect(new Set((await readFile(`${out}/x.jsonl`, 'utf8')).split('\n')).size).toBe(posts + 1);
+    },
+  );
 
   const settings = {
     account: 'acme',
@@ -227,7 +233,7 @@ describe('the checkpoint of a run of a service', () => {
     ['usageRows', acme => usageRows(acme)],
     ['engagement', acme => engagement(acme)(new Flow<Activity>(async function* () {}))],
     ['search', acme => merge(search(acme, QUERY), words('snow'))],
-  ])('contains the service of %s()', (step, flowOf) => {
+  ])('names the service that %s() reads from', (step, flowOf) => {
     const at = (url: string, localService?: string) =>
       flowOf(account({ url, localService, ...settings }, {})).identity;
     const a = at('https://a.example/x');
@@ -250,7 +256,7 @@ describe('the checkpoint of a run of a service', () => {
   });
 });
 
-describe('the identity of a flow', () => {
+describe('the identity of a flow in its checkpoint', () => {
   const acme = account({
     baseUrl: 'http://localhost:1',
     account: 'acme',
@@ -282,7 +288,7 @@ describe('the identity of a flow', () => {
     await tombstones.close();
   });
 
-  it('distinguishes rules, however many there are', () => {
+  it('differs for different rules, even with very many rules', () => {
     const source = localFiles('archive');
     const ids = [
       [{ value: 'snow', tag: 'a' }],
@@ -292,7 +298,7 @@ describe('the identity of a flow', () => {
     expect(new Set(ids).size).toBe(3);
   });
 
-  it('names the changed option, and no option that is derived from it', () => {
+  it('shows which option changed, without options derived from it', () => {
     const limited = (limit?: number) =>
       search(acme, { query: 'snow', product: '30day', limit }).identity;
     expect(flowDifference(limited(60), limited(80))).toBe(
@@ -303,7 +309,7 @@ describe('the identity of a flow', () => {
     );
   });
 
-  it('names the changed option of a joined source', () => {
+  it('shows which option of a merged source changed', () => {
     const joined = (query: string) =>
       merge(words('snow'), search(acme, { query, product: '30day' })).identity;
     expect(flowDifference(joined('snow'), joined('rain'))).toBe(
@@ -314,13 +320,13 @@ describe('the identity of a flow', () => {
     ).toMatch(/^`sources` of merge\(\) was /);
   });
 
-  it('ignores stages that only change the form of items', () => {
+  it('ignores stages that change only the form of items', () => {
     expect(identityOf(gunzip()(localFiles(['a', 'b'])))).toEqual([
       { step: 'localFiles', paths: ['a', 'b'], match: expect.any(String) },
     ]);
   });
 
-  it("includes the step of a user's operator", () => {
+  it("includes the identity that the caller's own operator declares", () => {
     const sampled = operator<string, string>(input => input, {
       step: { step: 'sampled', rate: 0.1 },
     });

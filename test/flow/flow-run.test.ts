@@ -75,7 +75,7 @@ describe('an error that ends a flow', () => {
     expect(idsOf(rest)).toEqual(['3', '4']);
   });
 
-  it('has no cursor if no file was complete, or if no run could continue at the cursor', async () => {
+  it('has no cursor if no file was complete or no run could continue from the cursor', async () => {
     const paths = await store('first', GOOD.with(0, '{"id_str":"1"\n'));
     const second = await store('second', GOOD.with(1, '{"id_str":"1"\n'));
     expect((await failing(postsIn(paths))).error.cursor).toBeUndefined();
@@ -105,7 +105,7 @@ describe('an error that ends a flow', () => {
     expect(full.cursor).toBeUndefined();
   });
 
-  it('keeps the cursor that its source has set', async () => {
+  it('keeps the cursor that its source attached', async () => {
     const cursor = { source: 'mine', at: 1 };
     const ends = (error: Error) =>
       new Flow<number>(async function* () {

@@ -47,7 +47,7 @@ async function all<T>(input: AsyncIterable<T>): Promise<T[]> {
 }
 
 describe('a flow', () => {
-  it('opens nothing before the first pull', async () => {
+  it('opens its source only at the first pull', async () => {
     const { flow, state } = stuckFlow();
     const iterator = flow[Symbol.asyncIterator]();
     expect(state.open).toBe(0);
@@ -57,7 +57,7 @@ describe('a flow', () => {
     expect(state.closed).toBe(1);
   });
 
-  it('yields the items of any batches to `for await`, even of empty ones', async () => {
+  it('yields the items of all batches in order to `for await`, even with empty batches', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.array(fc.integer(), { maxLength: 5 })), async batches => {
         expect(await all(flowOf(...batches))).toEqual(batches.flat());
@@ -65,7 +65,7 @@ describe('a flow', () => {
     );
   });
 
-  it('closes a source that ignores the abort signal and yields one more item', async () => {
+  it('closes a source that ignores the abort signal, once it yields its next item', async () => {
     let closed = false;
     const flow = new Flow<number>(async function* () {
       try {
@@ -96,13 +96,13 @@ describe('a flow', () => {
     expect(await all(counted)).toEqual([1, 2, 3]);
   });
 
-  it('answers overlapping calls of next in order', async () => {
+  it('answers overlapping calls of next() in order', async () => {
     const iterator = flowOf([1, 2], [], [3], [4, 5])[Symbol.asyncIterator]();
     const results = await Promise.all(Array.from({ length: 7 }, () => iterator.next()));
     expect(results.map(result => result.value)).toEqual([1, 2, 3, 4, 5, undefined, undefined]);
   });
 
-  it('starts its source at the cursor, even behind operators without state', async () => {
+  it('opens its source at the cursor, even behind operators without state', async () => {
     const doubled = perBatch<number, number>(items => items.map(item => item * 2))(
       flowOf([1], [2], [3]),
     );
@@ -137,7 +137,7 @@ describe('a flow', () => {
     expect(state).toEqual({ open: 1, closed: 1 });
   });
 
-  it('closes its source when the reader returns during a wait', async () => {
+  it('closes its source when the reader calls return() during a wait', async () => {
     const { flow, state } = stuckFlow();
     const iterator = perBatch<number, number>(items => items)(flow)
       .batches()
@@ -162,7 +162,7 @@ describe('a flow', () => {
     expect(await iterator.next()).toEqual({ done: true, value: undefined });
   });
 
-  it('closes immediately on an abort between two pulls, and rejects the next pull with the reason', async () => {
+  it('closes immediately on an abort between two pulls, and rejects the next pull', async () => {
     const { flow, state } = stuckFlow();
     const controller = new AbortController();
     const iterator = flow.batches({ signal: controller.signal })[Symbol.asyncIterator]();
@@ -174,14 +174,14 @@ describe('a flow', () => {
     expect(await iterator.next()).toEqual({ done: true, value: undefined });
   });
 
-  it('does not open if its signal is already aborted', async () => {
+  it('opens nothing if its signal is already aborted', async () => {
     const { flow, state } = stuckFlow();
     const iterator = flow.batches({ signal: AbortSignal.abort('late') })[Symbol.asyncIterator]();
     await expect(iterator.next()).rejects.toBe('late');
     expect(state.open).toBe(0);
   });
 
-  it('throws the error of a stage only once, and ends after that', async () => {
+  it('throws the error of a stage only once, and then ends', async () => {
     const failing = new Flow<number>(async function* () {
       yield { items: [1] };
       throw new Error('broken');
@@ -193,8 +193,8 @@ describe('a flow', () => {
   });
 });
 
-describe('an input that is not a flow', () => {
-  it('is read in batches of one item, which count as received', async () => {
+describe('a source that is not a Flow', () => {
+  it('is read in batches of one item each, and each item counts as received', async () => {
     const progress = new Progress();
     const batches: Batch<string>[] = [];
     for await (const batch of batchesOf(Readable.from(['a', 'b']), { progress }))
@@ -210,7 +210,7 @@ describe('an input that is not a flow', () => {
     expect(stream.destroyed).toBe(true);
   });
 
-  it('cannot delay an abort, even if it never responds', async () => {
+  it('cannot delay an abort, even if it never yields again', async () => {
     async function* silent() {
       yield 1;
       await new Promise(() => {});
@@ -225,7 +225,7 @@ describe('an input that is not a flow', () => {
 });
 
 describe('perBatch', () => {
-  it('counts dropped items under its name', async () => {
+  it('counts dropped items under the name of its operator', async () => {
     const progress = new Progress();
     const odd = perBatch<number, number>(items => items.filter(item => item % 2 === 1), {
       name: 'odd',

@@ -33,14 +33,14 @@ const parsed = (lines: string) =>
     .split('\n')
     .map(line => JSON.parse(line) as unknown);
 
-it('files writes an indented element as one line, with its strings unchanged', async () => {
+it('files() writes an indented JSON element as one line, with its strings unchanged', async () => {
   const { source, folder } = await stored(JSON.stringify({ results: POSTS }, undefined, 2));
   const out = path.join(folder, 'all.jsonl');
   const { posts } = await pipeline(source, jsonElements('results'), files({ path: out }));
   expect([posts, parsed(await readFile(out, 'utf8'))]).toEqual([2, POSTS]);
 });
 
-it('stdout writes an indented element of any type as one line', async () => {
+it('stdout() writes an indented JSON element of any type as one line', async () => {
   const values = [...POSTS, [1, [2, 'x']], 'a', 7];
   const { source } = await stored(
     JSON.stringify({ results: values }, undefined, '\t').replaceAll('\n', '\r\n'),
@@ -52,7 +52,7 @@ it('stdout writes an indented element of any type as one line', async () => {
   expect(parsed(await written)).toEqual(values);
 });
 
-it('files refuses bytes of several lines that are not JSON, with advice', async () => {
+it('files() refuses bytes of several lines that are not JSON, with advice', async () => {
   const { source, folder } = await stored('{"id":1}\n{"id":2}\n');
   const blocks = unchecked<Flow<Uint8Array>>(source);
   const run = pipeline(blocks, files({ path: path.join(folder, 'all.jsonl') }));
@@ -60,7 +60,7 @@ it('files refuses bytes of several lines that are not JSON, with advice', async 
   await expect(run).rejects.toThrow(/jsonLines\(\)/);
 });
 
-it('files keeps a post with a line feed inside a string as damaged', async () => {
+it('files() treats a post with a line feed inside a string as damaged', async () => {
   const damaged = '{"id_str":"2","text":"a\nb"}';
   const folder = await temporaryFolder();
   // `jsonElements()` refuses this input, but the source of a user can deliver it.

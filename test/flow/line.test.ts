@@ -12,7 +12,7 @@ const text = (item: unknown, toLine?: (item: unknown) => string | Uint8Array) =>
   Buffer.from(lineOf(item, toLine)).toString();
 
 describe('lineOf', () => {
-  it('prints a document in any style as one line of the same JSON and length', () => {
+  it('prints a JSON document in any style as one line of equivalent JSON', () => {
     fc.assert(
       fc.property(jsonObject, style, (value, look) => {
         const json = printJson(value, look);
@@ -79,7 +79,7 @@ describe('lineOf', () => {
     },
   );
 
-  it('returns what the function of the caller returns', () => {
+  it('returns the result of the `line` function of the caller', () => {
     expect(text(7, item => `<${item}>`)).toBe('<7>');
     expect(text(7, () => Buffer.from('bytes'))).toBe('bytes');
     expect(() =>

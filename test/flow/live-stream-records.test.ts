@@ -47,8 +47,8 @@ const messages = fc
   .array(fc.string({ unit: 'grapheme', maxLength: 300 }), { minLength: 1, maxLength: 20 })
   .map(texts => texts.map(text => JSON.stringify({ text })));
 
-describe('the records of a stream', () => {
-  it('are the sent messages, however the stream is cut into chunks', async () => {
+describe('the records of a live stream', () => {
+  it('are the sent messages, whatever the chunks', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(messages, { minLength: 1, maxLength: 3 }),
@@ -65,7 +65,7 @@ describe('the records of a stream', () => {
     );
   });
 
-  it('are all delivered before the error of a connection that breaks', async () => {
+  it('are all delivered before the error of a broken connection', async () => {
     const sent = Array.from({ length: 500 }, (_, i) => `{"n":${i},"text":"${'x'.repeat(i)}"}`);
     const failure = new Error('the connection was reset');
     const wire = flushed(sent).subarray(0, -9);
@@ -75,7 +75,7 @@ describe('the records of a stream', () => {
     });
   });
 
-  it('end with an error if the stream is cut, even if it is empty', async () => {
+  it('end with an error if the stream is cut off, even before the first record', async () => {
     const wire = flushed(['{"n":1}']);
     for (const cut of [wire.subarray(0, -9), Buffer.alloc(0)]) {
       const { error } = await recordsOf(connectionOf(cut, []));
@@ -84,12 +84,12 @@ describe('the records of a stream', () => {
     }
   });
 
-  it('are refused if they are not lines of JSON', async () => {
+  it('cause an error if they are not lines of JSON', async () => {
     const { error } = await recordsOf(connectionOf(gzipSync('no JSON\r\n'), []));
     expect(error).toBeInstanceOf(DataError);
   });
 
-  it('come with a flag that tells heartbeats from data, however they are cut', async () => {
+  it('are distinguished from heartbeats by the flag of onBytes, whatever the chunks', async () => {
     const gzip = new Gzip({ flush: constants.Z_SYNC_FLUSH });
     const arrivals: (readonly Buffer[])[] = [];
     let chunks: Buffer[] = [];
@@ -123,7 +123,7 @@ describe('the records of a stream', () => {
     expect(are).toEqual([true, true, true, false, false, false, true]);
   });
 
-  it('come with no heartbeat for a bomb of line ends', async () => {
+  it('are not mistaken for a heartbeat if a block inflates to millions of line ends', async () => {
     const block = gzipSync('\r\n'.repeat(4 << 20));
     const are: boolean[] = [];
     async function* blocks() {

@@ -88,7 +88,7 @@ describe('a Minipass stream as source', () => {
     await expect(collected).rejects.toThrow('destroyed');
   });
 
-  it('is destroyed by an abort and by a sink that leaves early', async () => {
+  it('is destroyed by an abort, and by a sink that stops early', async () => {
     const aborted = objects<number>();
     const controller = new AbortController();
     const running = pipeline(aborted, collect(), { signal: controller.signal });
@@ -109,7 +109,7 @@ describe('a Minipass stream as source', () => {
 });
 
 describe('a Minipass stream as stage', () => {
-  it('compresses and inflates with minizlib', async () => {
+  it('can be a compressor or decompressor of minizlib', async () => {
     const text = Array.from({ length: 20_000 }, (_, index) => `line ${index}\n`).join('');
     const bytes = new Flow<Buffer>(async function* () {
       for (let from = 0; from < text.length; from += 1_000)
@@ -119,7 +119,7 @@ describe('a Minipass stream as stage', () => {
     expect(Buffer.concat(chunks).toString()).toBe(text);
   });
 
-  it('reads only as fast as its reader', async () => {
+  it('reads its input only as fast as the next stage reads', async () => {
     const { flow, state } = slow(1_000);
     const controller = new AbortController();
     const released = new Promise<void>(resolve => {
@@ -163,7 +163,7 @@ describe('a Minipass stream as stage', () => {
     expect(stage.destroyed).toBe(true);
   });
 
-  it('can be given types by `through`', async () => {
+  it('gets its item types from `through`', async () => {
     const { flow } = slow(3);
     const text = perBatch<number, string>(items => items.map(String));
     const stage = through<string, string>(new Minipass<string>({ encoding: 'utf8' }));
@@ -267,8 +267,8 @@ class Store extends EventEmitter {
   }
 }
 
-describe('an emitter with write and end as sink', () => {
-  it('receives all items, at its own speed', async () => {
+describe('an emitter with write() and end() as sink', () => {
+  it('receives all items in order', async () => {
     const store = new Store();
     await pipeline(slow(20).flow, store);
     expect(store.items).toEqual(range(20));

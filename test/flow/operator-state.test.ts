@@ -9,7 +9,7 @@ const json = fc.jsonValue().map(value => JSON.parse(JSON.stringify(value)) as Js
 const inner = fc.dictionary(fc.string(), json).map(value => JSON.parse(JSON.stringify(value)));
 
 describe('the state of an operator in a cursor', () => {
-  it('is restored by a checkpoint, with the inner cursor', () => {
+  it('is restored from a checkpoint, together with the cursor of the input', () => {
     fc.assert(
       fc.property(json, inner, (state, cursor) => {
         const wrapped = wrapCursor('dedupe', state, cursor);
@@ -19,7 +19,7 @@ describe('the state of an operator in a cursor', () => {
     );
   });
 
-  it('is unwrapped as its JSON if it has toJSON', () => {
+  it('is the result of its toJSON(), if it has one', () => {
     const wrapped = wrapCursor('dedupe', { toJSON: () => ['1'] }, { page: 2 });
     expect(unwrapCursor('dedupe', wrapped)).toEqual({ state: ['1'], inner: { page: 2 } });
     expect(JSON.stringify(wrapped)).toBe('{"dedupe":["1"],"inner":{"page":2}}');
@@ -30,7 +30,7 @@ describe('the state of an operator in a cursor', () => {
   });
 
   it.each([{}, { page: 2 }, { take: 3, inner: {} }, { dedupe: 1 }, { dedupe: 1, inner: null }])(
-    'is refused in %j, the cursor of a pipeline without the operator',
+    'causes an OptionError if the cursor %j comes from a pipeline without the operator',
     cursor => {
       expect(() => unwrapCursor('dedupe', unchecked(cursor))).toThrow(OptionError);
       expect(() => unwrapCursor('dedupe', unchecked(cursor))).toThrow('without dedupe() here');

@@ -40,8 +40,8 @@ async function refused(
 
 const same = () => perBatch<unknown, unknown>(items => items);
 
-describe('the arguments of pipeline', () => {
-  it('are refused if the last one is an operator, not a sink', async () => {
+describe('the arguments of pipeline()', () => {
+  it('are refused if the last one is an operator instead of a sink', async () => {
     await refused('sink', flow => [flow, same()], 'argument 2', 'operator', '`collect()`');
     await refused('sink', flow => [flow, same(), dedupe()], 'argument 3', 'operator');
     await refused('sink', flow => [flow, same(), undefined], 'argument 2', 'operator');
@@ -55,7 +55,7 @@ describe('the arguments of pipeline', () => {
     await refused('source', () => [], 'argument 1', 'undefined');
   });
 
-  it('are refused with an unknown kind of progress', async () => {
+  it('are refused if `progress` is an unknown string', async () => {
     const options = { progress: 'loud' };
     await refused(
       'progress',
@@ -64,7 +64,7 @@ describe('the arguments of pipeline', () => {
     );
   });
 
-  it('are refused if a sink function was not called', async () => {
+  it('are refused if a sink function is passed without being called', async () => {
     await refused(
       'sink',
       flow => [flow, collect],
@@ -76,16 +76,16 @@ describe('the arguments of pipeline', () => {
     await refused('sink', flow => [flow, files], '`files(...)`', '`path`');
   });
 
-  it('are refused if an operator function was not called', async () => {
+  it('are refused if an operator function is passed without being called', async () => {
     await refused('stage', flow => [flow, dedupe, collect()], 'argument 2', '`dedupe`', 'call it');
     await refused('stage', flow => [flow, same(), same, collect()], 'argument 3', '`same()`');
   });
 
-  it('are refused if a source function was not called', async () => {
+  it('are refused if a source function is passed without being called', async () => {
     await refused('source', () => [source, collect()], 'argument 1', '`source(...)`');
   });
 
-  it('are refused with a generator function as source, with advice to call or wrap it', async () => {
+  it('are refused if the source is a generator function, with advice to call or wrap it', async () => {
     function* ids() {
       yield 'a';
     }
@@ -123,12 +123,12 @@ describe('the arguments of pipeline', () => {
     );
   });
 
-  it('are named with the right article in errors', async () => {
+  it('are named with the right article, a or an, in errors', async () => {
     await refused('sink', flow => [flow, new Activity(Buffer.from('{}'))], 'got an Activity');
     await refused('sink', flow => [flow, new Uint8Array(1)], 'got a Uint8Array');
   });
 
-  it('are refused with a web stream that does not fit its position, or that is locked', async () => {
+  it('are refused if a web stream is locked or does not fit its position', async () => {
     await refused('stage', flow => [flow, new ReadableStream(), collect()], 'It is a source');
     await refused('stage', flow => [flow, new WritableStream(), collect()], 'only be the last');
     await refused(
@@ -145,13 +145,13 @@ describe('the arguments of pipeline', () => {
     await refused('source', () => [readable, collect()], 'argument 1', 'The stream is locked');
   });
 
-  it('are refused with an array or a string as source, with advice to wrap it', async () => {
+  it('are refused if the source is an array or a string, with advice to wrap it', async () => {
     await refused('source', () => [['a'], collect()], 'an array', '`Readable.from(items)`');
     await refused('source', () => [new Set(['a']), collect()], 'a Set', '`Readable.from(items)`');
     await refused('source', () => ['a', collect()], 'argument 1', 'got a');
   });
 
-  it('are refused with a sink, a source or a Writable among the stages', async () => {
+  it('are refused if a sink, a source or a Writable is among the stages', async () => {
     await refused('stage', flow => [flow, collect(), collect()], 'argument 2', 'Only the last');
     await refused('stage', flow => [flow, Readable.from([]), collect()], 'argument 2', 'first');
     await refused('stage', flow => [flow, new Writable(), collect()], 'argument 2', 'the last');
@@ -164,18 +164,18 @@ describe('the arguments of pipeline', () => {
     await refused('sink', flow => [flow, () => undefined], 'A sink returns a promise');
   });
 
-  it('may end in options that are undefined', async () => {
+  it('may end with options that are undefined', async () => {
     expect(await call(source().flow, collect(), undefined)).toEqual(['a']);
   });
 
-  it('do not change the error that an operator throws', async () => {
+  it('do not change an error that an operator throws', async () => {
     const broken = () => {
       throw new TypeError('broken');
     };
     await expect(call(source().flow, broken, collect())).rejects.toThrow(new TypeError('broken'));
   });
 
-  it('are evaluated again in each run of an operator that reopens its input', async () => {
+  it('are opened again by an operator that reopens its input', async () => {
     const { flow, state } = source();
     const twice = operator<string, string>(async function* (input, _run, open) {
       yield* input;

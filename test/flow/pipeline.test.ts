@@ -46,11 +46,11 @@ describe('pipeline', () => {
     expect(await pipeline(numbers(), double, print, collect())).toEqual(['2', '4', '6']);
   });
 
-  it('needs no operator', async () => {
+  it('accepts a source and a sink without an operator', async () => {
     expect(await pipeline(numbers(), collect())).toEqual([1, 2, 3]);
   });
 
-  it('joins a Readable, Transforms and a Writable of Node with operators', async () => {
+  it('connects a Readable, Transforms and a Writable of Node with operators', async () => {
     const written: string[] = [];
     await pipeline(
       Readable.from([gzipSync('one\ntwo\n')]),
@@ -87,7 +87,7 @@ describe('pipeline', () => {
     expect(state.closed).toBe(true);
   });
 
-  it('aborts with the reason of the signal even if the sink ignores signals', async () => {
+  it('rejects with the reason of an abort even if the sink ignores signals', async () => {
     const { flow, state } = endless();
     const controller = new AbortController();
     const ignorant: Sink<number> = async input => {
@@ -110,7 +110,7 @@ describe('pipeline', () => {
     expect(seen).toEqual([1]);
   });
 
-  it('aborts a Writable during a wait', async () => {
+  it('destroys a Writable when it is aborted during a wait', async () => {
     const { flow, state } = endless();
     const controller = new AbortController();
     const sink = new Writable({ objectMode: true, write: (_item, _, done) => done() });
@@ -149,7 +149,7 @@ const one = () =>
     yield { items: [1], cursor: { at: 1 } };
   });
 
-describe('an abort rejects with the reason of the signal, and does not wait for', () => {
+describe('an abort rejects the run with its reason, without waiting for', () => {
   const reason = new Error('enough');
   let folder: string;
   let controller: AbortController;
@@ -248,7 +248,7 @@ describe('an abort rejects with the reason of the signal, and does not wait for'
     await expect(run()).rejects.toBe(reason);
   });
 
-  it('a Flow, and releases the lock of the checkpoint before it rejects', async () => {
+  it('a Flow that never yields again, after it has unlocked the checkpoint', async () => {
     const run = pipeline(stuckFlow(), tap(abort), intoFiles(), options());
     await expect(run).rejects.toBe(reason);
     expect(await pipeline(one(), intoFiles())).toMatchObject({ posts: 1 });
@@ -283,11 +283,11 @@ describe('a run does not wait for', () => {
 });
 
 describe("Node's own pipeline", () => {
-  it('accepts the stages of this library', async () => {
+  it('accepts the operators and sinks of this library', async () => {
     expect(await nodePipeline(numbers(), double, print, collect())).toEqual(['2', '4', '6']);
   });
 
-  it('accepts the stages of this library together with Transforms and Writables', async () => {
+  it('accepts the stages of this library between Transforms and Writables', async () => {
     const written: number[] = [];
     const add = new Transform({
       objectMode: true,
@@ -309,7 +309,7 @@ describe("Node's own pipeline", () => {
     expect(written).toEqual([6, 10, 14]);
   });
 
-  it('aborts and closes the source', async () => {
+  it('aborts the run and closes the source', async () => {
     const { flow, state } = endless();
     const controller = new AbortController();
     setTimeout(() => controller.abort(), 20);

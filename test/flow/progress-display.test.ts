@@ -13,7 +13,7 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-describe('progress as a bar', () => {
+describe('the progress bar', () => {
   it('redraws one line of a terminal, and ends with a new line', () => {
     const screen = new Screen(true);
     const progress = busy();
@@ -31,7 +31,7 @@ describe('progress as a bar', () => {
     expect(screen.text).toBe(end);
   });
 
-  it('is cleared while a sink writes to the same terminal, and redrawn below', () => {
+  it('is cleared while a sink writes to the same terminal, and redrawn below the output', () => {
     const screen = new Screen(true);
     const progress = busy();
     const display = showProgress(progress, 'bar', { stream: screen });
@@ -58,7 +58,7 @@ describe('progress as a bar', () => {
     expect(screen.text).toMatch(/\[======-{18}\] failed after 0\.0 s, [^\n]*\n$/);
   });
 
-  it('does not change the state of the terminal, which Ctrl-C would leave changed', () => {
+  it('never changes a terminal mode, which Ctrl-C would leave changed', () => {
     const screen = new Screen(true);
     showProgress(busy(), 'bar', { stream: screen });
     vi.advanceTimersByTime(1_000);
@@ -81,7 +81,7 @@ describe('progress as a bar', () => {
     display.finish();
   });
 
-  it('drops its gauge if a wait does not fit beside it', () => {
+  it('drops its gauge if the text of a wait does not fit beside it', () => {
     const screen = new Screen(true);
     screen.columns = 60;
     const progress = new Progress();
@@ -118,7 +118,7 @@ describe('progress as a bar', () => {
     display.finish();
   });
 
-  it('prints lines without a terminal, or with one that cannot move its cursor', () => {
+  it('becomes lines if there is no terminal or the terminal cannot move its cursor', () => {
     for (const [isTTY, term] of [
       [false, 'xterm'],
       [true, 'dumb'],
@@ -133,8 +133,8 @@ describe('progress as a bar', () => {
   });
 });
 
-describe('progress to a function', () => {
-  it('is called four times a second and at the end', async () => {
+describe('the progress function', () => {
+  it('is called 4 times a second and at the end', async () => {
     const seen: ProgressCounts[] = [];
     const progress = busy();
     const display = showProgress(progress, counts => seen.push(counts));
@@ -166,7 +166,7 @@ describe('progress to a function', () => {
     expect(calls).toBe(1);
   });
 
-  it('is not called again before its promise is settled', async () => {
+  it('is not called again before its promise settles', async () => {
     let calls = 0;
     const display = showProgress(busy(), async () => {
       calls++;

@@ -16,8 +16,8 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-describe('progress as lines', () => {
-  it('shows how many messages its readers are behind, all together', () => {
+describe('the progress printed as lines', () => {
+  it('shows the sum of the messages that all readers are behind', () => {
     const screen = new Screen();
     const progress = new Progress();
     progress.behind.set('one', 1_200).set('other', 34).set('one', 1_000);
@@ -29,7 +29,7 @@ describe('progress as lines', () => {
     display.finish();
   });
 
-  it('is printed every five seconds, for the first time after five seconds', () => {
+  it('appears every 5 s, for the first time after 5 s', () => {
     const screen = new Screen();
     const display = showProgress(new Progress(), 'lines', { stream: screen });
     vi.advanceTimersByTime(4_999);
@@ -41,7 +41,7 @@ describe('progress as lines', () => {
     display.finish();
   });
 
-  it("prints its counts and the current wait as JSON with `progress: 'json'`", () => {
+  it("contains its counts and the current wait as JSON with `progress: 'json'`", () => {
     const screen = new Screen();
     const progress = new Progress();
     const display = showProgress(progress, 'json', { stream: screen });
@@ -93,7 +93,7 @@ describe('progress as lines', () => {
     display.finish();
   });
 
-  it('shows what the source waits for: in seconds, or until a time if it is a minute or more', () => {
+  it('shows what the source waits for, in seconds or, from a minute on, as a time of day', () => {
     const screen = new Screen();
     const progress = new Progress();
     const display = showProgress(progress, 'lines', { stream: screen });
@@ -142,7 +142,7 @@ describe('progress as lines', () => {
     display.finish();
   });
 
-  it('is printed when a wait starts, and again only after a change or a minute', () => {
+  it('appears when a wait starts, and again only after a change or a minute', () => {
     const screen = new Screen();
     const progress = new Progress();
     const display = showProgress(progress, 'lines', { stream: screen });
@@ -186,7 +186,7 @@ describe('progress as lines', () => {
     display.finish();
   });
 
-  it('shows no remaining time in the last second and after it', () => {
+  it('shows no remaining time from the last second on', () => {
     const screen = new Screen();
     const progress = new Progress();
     const display = showProgress(progress, 'lines', { stream: screen });
@@ -196,7 +196,7 @@ describe('progress as lines', () => {
     display.finish();
   });
 
-  it('estimates the remaining time from the start of a resumed run', () => {
+  it('estimates the remaining time of a resumed run from the progress since its start', () => {
     const screen = new Screen();
     const progress = new Progress();
     const display = showProgress(progress, 'lines', { stream: screen });
@@ -257,7 +257,7 @@ describe('progress as lines', () => {
     expect(screen.text.split('\n').length).toBe(2);
   });
 
-  it('shows a failure', () => {
+  it('shows that a run failed', () => {
     const screen = new Screen();
     const display = showProgress(busy(), 'lines', { stream: screen });
     vi.advanceTimersByTime(3_725_000);

@@ -66,7 +66,7 @@ const SOURCES: Record<string, readonly [Endpoint, Source]> = {
 type Endpoint = 'search' | 'counts' | 'job-files' | 'replay' | 'compliance' | 'usage';
 
 it.concurrent.each(Object.entries(SOURCES))(
-  'the progress shows a retry of %s with its failure',
+  'the progress shows why %s is retried',
   async (_name, [endpoint, source]) => {
     await using service = newService();
     const acme = account(
@@ -89,7 +89,7 @@ it.concurrent.each(Object.entries(SOURCES))(
   },
 );
 
-it.concurrent('the progress shows a wait for a rate limit, even of a queued call', async () => {
+it.concurrent('the progress shows a wait for a rate limit, even if a queued call waits', async () => {
   await using service = newService();
   const acme = account(
     { ...(await service.start()), limits: { search: [{ requests: 1, perMs: 1_500 }] } },
@@ -125,7 +125,7 @@ it.concurrent('the progress shows a wait for the connection limit', async () => 
   expect(new Set(waits.map(wait => wait.setting))).toEqual(new Set(['limits.compliance']));
 });
 
-it.concurrent('the progress names the setting when a replay waits for its connection limit', async () => {
+it.concurrent('the progress names the setting that limits the connections a replay waits for', async () => {
   await using service = newService();
   const limits = { replay: [{ requests: 1, perMs: 2_000 }] };
   const acme = account({ ...(await service.start()), limits }, {});
@@ -139,7 +139,7 @@ function partsOf(count: number) {
 }
 
 describe('the progress of several sources', () => {
-  it('is their mean fraction, in which a source that is not open yet counts as 0', () => {
+  it('is the mean of their fractions, with 0 for a source that is not open yet', () => {
     const { progress, parts } = partsOf(4);
     parts.of(0)!.fraction = 0.5;
     expect(progress.fraction).toBe(0.125);
@@ -149,7 +149,7 @@ describe('the progress of several sources', () => {
     expect(progress.fraction).toBe(0.5);
   });
 
-  it('is unknown while the fraction of an open source is unknown', () => {
+  it('is unknown while one open source does not know its fraction', () => {
     const { progress, parts } = partsOf(2);
     parts.of(0)!.fraction = 0.5;
     parts.of(1);
@@ -158,7 +158,7 @@ describe('the progress of several sources', () => {
     expect(progress.fraction).toBe(0.75);
   });
 
-  it('stores the fraction of each source separately', () => {
+  it('does not mix up the fractions of the sources', () => {
     const { parts } = partsOf(2);
     const [first, second] = [parts.of(0)!, parts.of(1)!];
     first.fraction = 0.25;
@@ -166,7 +166,7 @@ describe('the progress of several sources', () => {
     expect(second.fraction).toBeUndefined();
   });
 
-  it('is the sum of their counts', () => {
+  it('adds up the counts of the sources', () => {
     const { progress, parts } = partsOf(2);
     const [first, second] = [parts.of(0)!, parts.of(1)!];
     first.received += 2;
@@ -175,7 +175,7 @@ describe('the progress of several sources', () => {
     expect(progress.counts()).toMatchObject({ received: 5, dropped: new Map([['filter', 4]]) });
   });
 
-  it('has no remaining time if only one of the sources has one', () => {
+  it('shows no remaining time if only one source has one', () => {
     const { progress, parts } = partsOf(2);
     parts.of(0)!.endsAt = 5_000;
     expect(progress.leftMs).toBeUndefined();

@@ -10,7 +10,7 @@ async function turns(count: number): Promise<void> {
 }
 
 describe('workAhead', () => {
-  it('delivers each item with its result in the order of the input, however long each takes', async () => {
+  it('delivers each item with its result in input order, however long each takes', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(fc.option(fc.nat(3)), fc.nat(2)), { maxLength: 12 }),
@@ -32,7 +32,7 @@ describe('workAhead', () => {
     );
   });
 
-  it('starts work while the weight of what it has started is below the limit', async () => {
+  it('starts more work while the total weight of the items in progress is below the limit', async () => {
     const begun: number[] = [];
     const work = async (weight: number) => {
       begun.push(weight);
@@ -46,7 +46,7 @@ describe('workAhead', () => {
     await ahead.return();
   });
 
-  it('throws the error of an item when it is the turn of that item', async () => {
+  it('throws the error of an item only when that item is next in order', async () => {
     const failure = new Error('failed');
     const work = (n: number) => (n === 2 ? Promise.reject(failure) : Promise.resolve(n));
     const got: number[] = [];
@@ -60,7 +60,7 @@ describe('workAhead', () => {
     expect(got).toEqual([0, 1]);
   });
 
-  it('delivers the items before an error of the input, and throws that error', async () => {
+  it('delivers the items that precede an error of the input, and then throws it', async () => {
     const failure = new Error('failed');
     const input = (async function* () {
       yield 0;
@@ -136,7 +136,7 @@ describe('readAhead', () => {
     }
   });
 
-  it('reads as many items as it may hold before the first is requested', async () => {
+  it('reads its full number of items ahead before the first is requested', async () => {
     const { input, state } = numbers(9);
     const ahead = readAhead(input, 3);
     await nextTurn();
@@ -146,7 +146,7 @@ describe('readAhead', () => {
     expect(state.begun).toBe(4);
   });
 
-  it('delivers the items before an error of its input, and throws that error', async () => {
+  it('delivers the items that precede an error of its input, and then throws it', async () => {
     const failure = new Error('failed');
     const ahead = readAhead(numbers(2, failure).input, 5);
     // If nothing handled the rejection, the process would end in this turn.

@@ -78,7 +78,7 @@ describe('a damaged record in a replay', () => {
     },
   );
 
-  it('ends the replay with the missing minutes and a cursor from which the next run continues', async () => {
+  it('ends the replay with an error that has the missing minutes and a cursor to continue from', async () => {
     deliver(DAMAGED[0] as string);
     const got: string[] = [];
     const committed: string[] = [];
@@ -133,7 +133,7 @@ describe('a damaged record in a compliance stream', () => {
   });
 
   it.each([undefined, 'throws'])(
-    'ends the stream with a cursor to continue from, without a retry: %s',
+    'ends the stream without a retry, with a cursor to continue from: %s',
     async how => {
       const onDamaged =
         how &&
@@ -169,7 +169,7 @@ describe('a damaged record in a search', () => {
     expect(told).toEqual(['{"text":"no id"}', '7']);
   });
 
-  it('ends the search with a cursor to continue from', async () => {
+  it('ends the search with an error that has a cursor to continue from', async () => {
     deliver();
     const error = await collect()(search(acme(), query)).catch(e => e);
     expect(error).toBeInstanceOf(IncompleteError);
@@ -178,7 +178,7 @@ describe('a damaged record in a search', () => {
 });
 
 describe('a damaged record in a file', () => {
-  it('is skipped if onDamaged returns, whichever stage finds it', async () => {
+  it('is skipped if onDamaged returns, whichever stage detects it', async () => {
     const lines = ['{"id":1}', ...DAMAGED, '{"id":2}', '{"id":3', '{"id":4}'];
     await writeFile(path.join(folder, 'a.jsonl'), lines.join('\n'));
     const told: [string, number | undefined][] = [];

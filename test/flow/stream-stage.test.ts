@@ -78,7 +78,7 @@ describe('a Node Transform that ends before its input', () => {
     });
   });
 
-  it('delivers its items between other stages', async () => {
+  it('delivers its items even between other stages', async () => {
     const { flow, state } = numbers();
     const [, act] = ENDINGS[0] as (typeof ENDINGS)[number];
     const passing = new Transform({
@@ -107,13 +107,13 @@ describe('a Node Transform that ends before its input', () => {
       },
       'ERR_STREAM_PREMATURE_CLOSE',
     ],
-  ])('fails as in a pipeline of Node if it %s', async (_, act, code) => {
+  ])('fails with the same error as in a pipeline of Node if it %s', async (_, act, code) => {
     const { flow, state } = numbers({ upTo: 100 });
     await expect(pipeline(flow, atThird(act), collect())).rejects.toMatchObject({ code });
     await expect.poll(() => state.isClosed).toBe(true);
   });
 
-  it('delivers no item for a null in its callback', async () => {
+  it('delivers no item if it calls back with null', async () => {
     const skipping = new Transform({
       objectMode: true,
       transform: (item, _, done) => done(null, item === 2 ? null : item),
@@ -200,7 +200,7 @@ const KINDS: readonly (readonly [string, () => StageStream<number, number>])[] =
 ];
 
 describe.each(KINDS)('the failure of a source before %s', (_, stream) => {
-  it.each([1, 3, 6])('ends the run after %i items', async count => {
+  it.each([1, 3, 6])('ends the run after it has delivered %i items', async count => {
     const failure = new Error('the source broke');
     const failing = new Flow<number>(async function* () {
       for (let item = 1; item <= count; item++) {

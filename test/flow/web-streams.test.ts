@@ -147,7 +147,7 @@ describe('a ReadableStream as a source', () => {
     await expect(pipeline(stream, collect())).rejects.toBe(failure);
   });
 
-  it('can come from a polyfill without an async iterator', async () => {
+  it('may come from a polyfill without an async iterator', async () => {
     let item = 0;
     const foreign = () => ({
       locked: false,
@@ -166,7 +166,7 @@ describe('a ReadableStream as a source', () => {
 });
 
 describe('a TransformStream as an operator', () => {
-  it('transforms all items in every position', async () => {
+  it('transforms all items in every position of the pipeline', async () => {
     const expected = [0, 2, 4, 6, 8];
     expect(await pipeline(numbers(5), doubling(), collect())).toEqual(expected);
     expect(await all(through(doubling())(numbers(5)))).toEqual(expected);
@@ -174,7 +174,7 @@ describe('a TransformStream as an operator', () => {
     expect(await all(twice(numbers(5)))).toEqual(expected.map(n => 2 * n));
   });
 
-  it('keeps all bytes, however they are cut', async () => {
+  it('compresses and decompresses all bytes, whatever the chunks', async () => {
     const text = 'a é 漢 😀'.repeat(20);
     const bytes = Buffer.from(text);
     await fc.assert(
@@ -208,7 +208,7 @@ describe('a TransformStream as an operator', () => {
     }
   });
 
-  it('delivers the items before an error of its input, and after them the error', async () => {
+  it('delivers the items that precede an error of its input, and then fails with it', async () => {
     const failing = new Flow<number>(async function* () {
       yield { items: [1, 2] };
       await new Promise(resolve => setTimeout(resolve, 5));
@@ -231,7 +231,7 @@ describe('a TransformStream as an operator', () => {
     await expect(compressed).rejects.toBe(failure);
   });
 
-  it('fails with its own error, and closes a waiting input', async () => {
+  it('fails with its own error, and closes an input that waits', async () => {
     const { flow, closed } = waiting();
     const failing = new TransformStream<number, number>({
       transform() {
@@ -295,7 +295,7 @@ describe('a TransformStream as an operator', () => {
     await expect(all(operator(numbers(2)))).rejects.toThrow(OptionError);
   });
 
-  it('keeps the counts of its input', async () => {
+  it('counts the items of its input as received', async () => {
     const progress = new Progress();
     async function* three() {
       yield* [1, 2, 3];
@@ -342,7 +342,7 @@ describe('a WritableStream as a sink', () => {
     expect(stream.locked).toBe(false);
   });
 
-  it('is written to only as fast as it takes items', async () => {
+  it('is written to only as fast as it accepts items', async () => {
     let read = 0;
     let written = 0;
     const source = new Flow<number>(async function* () {
@@ -361,7 +361,7 @@ describe('a WritableStream as a sink', () => {
     expect(written).toBe(40);
   });
 
-  it('fails the run with its own error, and closes a waiting source', async () => {
+  it('fails the run with its own error, and closes a source that waits', async () => {
     for (const where of ['write', 'close'] as const) {
       const { flow, closed } = waiting();
       const stream = new WritableStream<number>({
@@ -400,7 +400,7 @@ describe('a WritableStream as a sink', () => {
     expect(reasons).toEqual([failure, other]);
   });
 
-  it('is aborted during a write that never ends', async () => {
+  it('is aborted even during a write that never ends', async () => {
     const stuck = new WritableStream<number>({ write: () => new Promise(() => {}) });
     const controller = new AbortController();
     const run = pipeline(numbers(5), stuck, { signal: controller.signal });
@@ -408,7 +408,7 @@ describe('a WritableStream as a sink', () => {
     await expect(run).rejects.toBe(failure);
   });
 
-  it('fails the run if it is closed already', async () => {
+  it('fails the run if it is already closed', async () => {
     const stream = new WritableStream<number>();
     await stream.close();
     await expect(pipeline(numbers(2), stream)).rejects.toThrow('closed before all items');

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { wrongItem } from '../../src/flow/wrong-item.js';
 
-describe('the error for bytes instead of an activity', () => {
+describe('the error for an item that is not an activity', () => {
   it.each<[string, string, Uint8Array]>([
     ['a compressed file', 'gunzip(), jsonLines(), activities()', gzipSync('{"id":1}\n{"id":2}\n')],
     ['lines', 'jsonLines(), activities()', Buffer.from('{"id":1}\n{"id":2}\n')],
