@@ -12,13 +12,13 @@ const block = fc.oneof(
 );
 const join = (blocks: readonly Uint8Array[]) => Buffer.concat(blocks);
 
-describe('separately compressed blocks', () => {
+describe('blocks that are compressed separately', () => {
   const blocksAndLevel = [
     fc.array(block, { minLength: 1, maxLength: 4 }),
     fc.integer({ min: 0, max: 9 }),
   ] as const;
 
-  it('form one gzip file, at any level', () => {
+  it('form one valid gzip file, at any level', () => {
     fc.assert(
       fc.property(...blocksAndLevel, (blocks, level) => {
         const here = blocks.map(one => compressBlockSync(one, { kind: 'gzip', level }));
@@ -28,7 +28,7 @@ describe('separately compressed blocks', () => {
     );
   });
 
-  it('have the same bytes from the main thread and the pool', async () => {
+  it('have the same bytes whether the main thread or the thread pool of Node compresses them', async () => {
     await fc.assert(
       fc.asyncProperty(...blocksAndLevel, async (blocks, level) => {
         const compression = { kind: 'gzip', level } as const;
@@ -40,7 +40,7 @@ describe('separately compressed blocks', () => {
     );
   });
 
-  it.skipIf(nodeZstd === undefined)('form one zstd file', async () => {
+  it.skipIf(nodeZstd === undefined)('form one valid zstd file', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(block, { minLength: 1, maxLength: 4 }), async blocks => {
         const here = blocks.map(one => compressBlockSync(one, { kind: 'zstd' }));
@@ -54,14 +54,14 @@ describe('separately compressed blocks', () => {
     );
   });
 
-  it.skipIf(nodeZstd === undefined)('have a checksum in zstd, which detects a changed byte', () => {
+  it.skipIf(nodeZstd === undefined)('have a zstd checksum, which detects a changed byte', () => {
     const frame = compressBlockSync(Buffer.from('content'), { kind: 'zstd' });
     frame[frame.length - 1]! ^= 1;
     expect(() => nodeZstd!.zstdDecompressSync(frame)).toThrow();
   });
 });
 
-it('the gzip command reads two blocks as one file, without a warning', () => {
+it('the gzip command reads two concatenated blocks as one file, without a warning', () => {
   const blocks = ['first\n', 'second\n'].map(text =>
     compressBlockSync(Buffer.from(text), { kind: 'gzip', level: 6 }),
   );

@@ -20,7 +20,7 @@ async function inflate(bytes: Uint8Array, blockBytes: number, plain: 'refuse' | 
   return String(Buffer.concat(out));
 }
 
-describe.each([1, 2, 3, 4, 5, 1_000])('a file in blocks of %i bytes', blockBytes => {
+describe.each([1, 2, 3, 4, 5, 1_000])('a file read in blocks of %i bytes', blockBytes => {
   it('is recognized as gzip by its first bytes', async () => {
     expect(await inflate(gzipSync(TEXT), blockBytes)).toBe(String(TEXT));
   });
@@ -29,19 +29,19 @@ describe.each([1, 2, 3, 4, 5, 1_000])('a file in blocks of %i bytes', blockBytes
     expect(await inflate(nodeZstd!.zstdCompressSync(TEXT), blockBytes)).toBe(String(TEXT));
   });
 
-  it("passes to the last byte with `plain: 'pass'` if it is neither gzip nor zstd", async () => {
+  it("passes unchanged with `plain: 'pass'` if it is neither gzip nor zstd", async () => {
     for (const length of [0, 1, 2, 3, 4, TEXT.length]) {
       const plain = TEXT.subarray(0, length);
       expect(await inflate(plain, blockBytes, 'pass')).toBe(String(plain));
     }
   });
 
-  it("passes with `plain: 'pass'` if only its first bytes look like zstd", async () => {
+  it("passes unchanged with `plain: 'pass'` if only its first bytes look like zstd", async () => {
     const start = Buffer.of(0x28, 0xb5, 0x2f);
     expect(await inflate(start, blockBytes, 'pass')).toBe(String(start));
   });
 
-  it("is refused without `plain: 'pass'` if it is neither gzip nor zstd", async () => {
+  it("causes an error without `plain: 'pass'` if it is neither gzip nor zstd", async () => {
     await expect(inflate(TEXT, blockBytes)).rejects.toThrow(DataError);
     await expect(inflate(TEXT.subarray(0, 1), blockBytes)).rejects.toThrow('This is not gzip');
   });

@@ -33,7 +33,7 @@ const file = fc
   }));
 
 describe('a gzip file decoded as its bytes arrive', () => {
-  it('is inflated exactly, however its bytes are cut', () => {
+  it('is inflated to the exact bytes, whatever the chunks', () => {
     fc.assert(
       fc.property(
         file.chain(one => fc.tuple(fc.constant(one), cuts(one.gzip.length))),
@@ -48,7 +48,7 @@ describe('a gzip file decoded as its bytes arrive', () => {
     );
   });
 
-  it('is refused if it is truncated, but delivers everything that can be read first', () => {
+  it('causes an error if it is truncated, after all readable data is delivered', () => {
     const plain = Buffer.from('a line of a file\n'.repeat(50));
     const gzip = gzipSync(plain);
     for (let length = 0; length < gzip.length; length++) {
@@ -59,7 +59,7 @@ describe('a gzip file decoded as its bytes arrive', () => {
     }
   });
 
-  it('is refused at the position of bytes after its end', () => {
+  it('causes an error with the position of bytes after its end', () => {
     const gzip = gzipSync('content');
     const { bytes, error } = inflate([gzip, Buffer.from('\0\0x')]);
     expect(String(bytes)).toBe('content');
@@ -75,23 +75,23 @@ describe('a gzip file decoded as its bytes arrive', () => {
 });
 
 describe('a file that is not gzip', () => {
-  it('is refused with advice', () => {
+  it('causes an error with advice', () => {
     expect(inflate([Buffer.from('{"id":1}')]).error?.message).toContain('This is not gzip');
   });
 
-  it('passes unchanged if requested', () => {
+  it("passes unchanged with `plain: 'pass'`", () => {
     const blocks = [Buffer.from('{"id"'), Buffer.from(':1}')];
     expect(String(inflate(blocks, { plain: 'pass' }).bytes)).toBe('{"id":1}');
   });
 
-  it('is limited to `maxBytes` even if it may pass', () => {
+  it("is limited to `maxBytes` even with `plain: 'pass'`", () => {
     const blocks = [Buffer.alloc(600, 'x'), Buffer.alloc(600, 'x')];
     const { bytes, error } = inflate(blocks, { plain: 'pass', maxBytes: 1_000 });
     expect(bytes).toHaveLength(600);
     expect(error?.message).toContain('more than 1000 bytes');
   });
 
-  it('may be empty only if it may pass', () => {
+  it("may be empty only with `plain: 'pass'`", () => {
     expect(inflate([], { plain: 'pass' }).error).toBeUndefined();
     expect(inflate([]).error?.message).toContain('cut short');
   });

@@ -37,13 +37,13 @@ async function inflated(file: Buffer, maxBytes = 1e6): Promise<Buffer | undefine
   return here;
 }
 
-describe('a whole zstd file', () => {
+describe('a zstd file inflated in one call', () => {
   const frame = fc.oneof(
     fc.uint8Array({ maxLength: 500 }).map(bytes => zstd(Buffer.from(bytes))),
     fc.constant(SKIPPED),
   );
 
-  it('is refused or inflated to the same bytes as in blocks, even if it is damaged', async () => {
+  it('yields the same bytes as in blocks, or is left to the decoder in blocks, even if it is damaged', async () => {
     let whole = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -67,7 +67,7 @@ describe('a whole zstd file', () => {
     expect(whole).toBeGreaterThan(bySuite(5, 20));
   });
 
-  it('is never refused if all its frames are whole', async () => {
+  it('is inflated if all its frames are complete', async () => {
     const texts = ['one', '', 'two'.repeat(100_000)];
     const file = Buffer.concat([SKIPPED, ...texts.map(zstd), SKIPPED]);
     expect(String(await inflated(file))).toBe(texts.join(''));
@@ -76,7 +76,7 @@ describe('a whole zstd file', () => {
     expect(String(await inflated(within.subarray(6, 6 + file.length)))).toBe(texts.join(''));
   });
 
-  it('is refused if all its frames together exceed the limit', async () => {
+  it('is not inflated if its frames together exceed the limit', async () => {
     const file = Buffer.concat([zstd('x'.repeat(60)), zstd('x'.repeat(40))]);
     expect((await inflated(file, 100))?.length).toBe(100);
     expect(await inflated(file, 99)).toBeUndefined();
@@ -88,18 +88,18 @@ describe('a whole zstd file', () => {
   });
 });
 
-it('inflateWhole inflates a gzip file, and refuses a plain one', async () => {
+it('inflateWhole inflates a gzip file, and leaves an uncompressed file alone', async () => {
   expect(String(await inflated(gzipSync('a gzip file')))).toBe('a gzip file');
   expect(await inflated(Buffer.from('a plain file of more than twenty bytes'))).toBeUndefined();
 });
 
-it('inflateGzip refuses a gzip file with bytes after its end', async () => {
+it('inflateGzip does not inflate a gzip file with bytes after its end', async () => {
   const file = gzipSync('text');
   expect(String(await inflateGzip(file, 100))).toBe('text');
   expect(String(await inflateGzip(Buffer.concat([file, file]), 100))).toBe('texttext');
   expect(await inflateGzip(Buffer.concat([file, Buffer.alloc(8)]), 100)).toBeUndefined();
 });
 
-it('inflateGzip refuses a zstd file', async () => {
+it('inflateGzip does not inflate a zstd file', async () => {
   expect(await inflateGzip(zstd('some text'.repeat(10)), 1_000)).toBeUndefined();
 });

@@ -10,14 +10,14 @@ const { header } = process.report.getReport() as {
 };
 
 describe('releaseMemory', () => {
-  it('empties bytes and all views of them', () => {
+  it('empties a buffer and all its views', () => {
     const bytes = Buffer.allocUnsafeSlow(100_000);
     const view = bytes.subarray(10, 20);
     releaseMemory(bytes);
     expect([bytes.length, view.length, bytes.buffer.byteLength]).toEqual([0, 0, 0]);
   });
 
-  it('may be called again', () => {
+  it('may be called twice for the same buffer', () => {
     const bytes = Buffer.allocUnsafeSlow(100_000);
     releaseMemory(bytes);
     expect(() => releaseMemory(bytes)).not.toThrow();

@@ -22,14 +22,17 @@ beforeAll(async () => {
 const hello = [{ bytes: Buffer.from('hello zstd\n'), repeat: false }];
 
 describe.skipIf(nodeZstd !== undefined)('a zstd file in a Node without zstd', () => {
-  it.each(['refuse', 'pass'] as const)('is refused with advice, with plain: %s', async plain => {
-    const { error } = await until(gunzip({ plain })(filesOf([frameOf(hello)])));
-    expect(error).toBeInstanceOf(DataError);
-    expect(error).toMatchObject({
-      message: expect.stringMatching(/from version 22\.15 on, and this is v\d.*zstd -d.*file 0/),
-      position: { origin: 'file 0' },
-    });
-  });
+  it.each(['refuse', 'pass'] as const)(
+    'causes an error with advice, with `plain` set to %s',
+    async plain => {
+      const { error } = await until(gunzip({ plain })(filesOf([frameOf(hello)])));
+      expect(error).toBeInstanceOf(DataError);
+      expect(error).toMatchObject({
+        message: expect.stringMatching(/from version 22\.15 on, and this is v\d.*zstd -d.*file 0/),
+        position: { origin: 'file 0' },
+      });
+    },
+  );
 });
 
 describe('files that are neither gzip nor zstd', () => {
@@ -50,7 +53,7 @@ describe('files that are neither gzip nor zstd', () => {
 });
 
 describe.skipIf(nodeZstd === undefined)('zstd files', () => {
-  it('are decoded, however many frames they have and however they are cut', async () => {
+  it('are decoded with any number of frames, whatever the chunks', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(parts, { minLength: 1, maxLength: 4 }),
@@ -72,7 +75,7 @@ describe.skipIf(nodeZstd === undefined)('zstd files', () => {
     );
   });
 
-  it('are read from a folder that also has gzip files', async () => {
+  it('are read from a folder that also contains gzip files', async () => {
     const { zstdCompressSync } = unchecked<{ zstdCompressSync: (input: Buffer) => Buffer }>(zlib);
     const lines = (name: string) => Buffer.from(`{"file":"${name}","n":1}\n`.repeat(30_000));
     await writeFile(path.join(folder, '1.json.gz'), zlib.gzipSync(lines('gz')));
@@ -87,7 +90,7 @@ describe.skipIf(nodeZstd === undefined)('zstd files', () => {
     ]);
   });
 
-  it('are refused if they are truncated or followed by other bytes, but deliver all readable data first', async () => {
+  it('cause an error if they are truncated or followed by other bytes, after all readable data is delivered', async () => {
     const file = Buffer.concat([frameOf(hello), frameOf(hello)]);
     for (let length = 0; length < file.length; length++) {
       if (length === file.length / 2 || length === 0) continue;
@@ -109,7 +112,7 @@ describe.skipIf(nodeZstd === undefined)('zstd files', () => {
     }
   });
 
-  it('are refused by their checksum if they are damaged', async () => {
+  it('cause an error if their checksum shows damage', async () => {
     const { zstdCompressSync, constants } = unchecked<{
       readonly zstdCompressSync: (input: Buffer, options: object) => Buffer;
       readonly constants: Record<string, number>;
@@ -124,7 +127,7 @@ describe.skipIf(nodeZstd === undefined)('zstd files', () => {
     }
   });
 
-  it('are refused in bounded memory if they inflate to more than maxBytes', async () => {
+  it('cause an error in bounded memory if they inflate to more than maxBytes', async () => {
     const bomb = frameOf(
       Array.from({ length: 2_000 }, () => ({ bytes: Buffer.alloc(1_000, 'x'), repeat: true })),
     );

@@ -21,8 +21,8 @@ function framesIn(pieces: readonly Buffer[]): Buffer[] {
   return found;
 }
 
-describe('zstd frames', () => {
-  it('are found however the file is cut, except skippable ones', () => {
+describe('the frames of a zstd file', () => {
+  it('are found without the skippable ones, whatever the chunks', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(parts, fc.boolean()), { minLength: 1, maxLength: 4 }),
