@@ -38,7 +38,10 @@ async function checkPackage() {
   await run('knip');
 }
 
-const ends = await Promise.allSettled([run('tsc'), checkPackage()]);
+// `tsc` without a path is TypeScript 6, which TypeDoc and tests need for its API. TypeScript 7 takes a
+// third of the time.
+const types = run('node node_modules/typescript-7/bin/tsc');
+const ends = await Promise.allSettled([types, checkPackage()]);
 for (const { reason } of ends)
   if (reason !== undefined) {
     process.stderr.write(`${reason.message}\n`);

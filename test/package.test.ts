@@ -18,7 +18,7 @@ let folder: string;
 let project: string;
 
 const tsc = (...args: readonly string[]) =>
-  exec(process.execPath, [path.join(modules, 'typescript/bin/tsc'), ...args], {
+  exec(process.execPath, [path.join(modules, 'typescript-7/bin/tsc'), ...args], {
     cwd: project,
   }).catch(error => {
     throw new Error(`${error.stdout}${error.stderr}`);

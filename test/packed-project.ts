@@ -57,7 +57,7 @@ async function pack(folder: string, hasTypes: boolean): Promise<string> {
   const outdir = path.join(packed, 'dist');
   if (hasTypes)
     await exec(process.execPath, [
-      path.join(modules, 'typescript/bin/tsc'),
+      path.join(modules, 'typescript-7/bin/tsc'),
       ...['-p', path.join(root, 'src/tsconfig.json'), '--outDir', outdir, '--noCheck'],
     ]);
   await buildLibrary(outdir);
