@@ -125,8 +125,8 @@ export class JetStreamConnection implements Servers {
   }
 
   /**
-   * Returns the error if the login does not permit requests with this subject. The client itself does not
-   * reject such a request.
+   * Returns the permission error that a server has reported for requests with this subject, if any. The
+   * client reports it only as a status event, and does not reject the request.
    */
   denial(subject: string): Error | undefined {
     return [...this.#denials].find(([denied]) => denied.includes(subject))?.[1];
@@ -211,7 +211,8 @@ export class JetStreamConnection implements Servers {
    *
    * @param details What to include: the deleted sequences, or the subjects that match a subject with
    *   wildcards.
-   * @param isAnswer Whether an error is an answer that the caller handles.
+   * @param isAnswer Whether to reject with an error at once, because the caller handles it. By default, the
+   *   request is repeated after an error.
    */
   streamInfo(
     stream: string,

@@ -25,7 +25,7 @@ export interface PublishedItem {
   readonly bytes: number | undefined;
 }
 
-/** The items that a publisher published after its committed sequence. */
+/** The items that a publisher sent to the stream after the last sequence that it had committed. */
 export interface Published {
   /** The items by id. */
   readonly items: ReadonlyMap<string, PublishedItem>;
@@ -50,7 +50,7 @@ export interface PublishedRange {
   readonly committed: PublisherState;
 }
 
-/** Reads the items that a publisher published after its committed sequence. */
+/** Reads the items that a publisher sent to the stream after the last sequence that it had committed. */
 export async function readPublished(
   connection: JetStreamConnection,
   { stream, subject, key, until, committed }: PublishedRange,
@@ -106,8 +106,8 @@ export async function readPublished(
 }
 
 /**
- * The items that earlier runs published after the committed sequence. Tracks which of these items the flow
- * has delivered again in this run.
+ * The items that earlier runs sent to the stream after the last committed sequence. Tracks which of these
+ * items the flow has delivered again in this run.
  */
 export class EarlierItems {
   readonly #published: Pick<Published, 'items' | 'end'>;
@@ -124,8 +124,8 @@ export class EarlierItems {
 
   /**
    * Call this for each item of the flow. Returns `undefined` if no earlier run has published the item.
-   * Otherwise, returns an object. It has `bytes` when the first item of a message is delivered for the first
-   * time, so that each message counts once.
+   * Otherwise, returns an object. To count each message once, the object has `bytes` only for the first item
+   * of a message, and only when the flow delivers that item for the first time.
    */
   pass(id: string): Pick<PublishedItem, 'bytes'> | undefined {
     const item = this.#published.items.get(id);
@@ -133,9 +133,9 @@ export class EarlierItems {
   }
 
   /**
-   * Whether the flow has delivered all of these items again, or will never deliver the remaining items again.
-   * Until then, the committed sequence must not advance. Otherwise, the next run would not find the items
-   * that the flow has not delivered again yet.
+   * Whether the flow has delivered all earlier items again, or will never deliver the remaining ones. Until
+   * then, the committed sequence must not advance: the next run looks only after it, and would publish the
+   * remaining items a second time.
    *
    * @param posts The number of items that the flow has delivered, including those that were committed before
    *   this run.

@@ -138,7 +138,9 @@ const CODES = {
   stream: new Set([10059, 10060]),
 };
 
-/** An answer is missing, or it may be outdated because the server that gave it is not the leader. */
+/**
+ * Thrown if an answer is missing, or if it may be outdated because the server that gave it is not the leader.
+ */
 export class StaleAnswer extends Error {
   override readonly name = 'StaleAnswer';
 }

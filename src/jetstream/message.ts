@@ -73,7 +73,7 @@ function wrongHeader(name: keyof typeof HEADERS, text: string, wanted: string): 
 // Matches three numbers that are small enough for a cursor to store them exactly.
 const POSITION = /^(\d{1,15}) (\d{1,15}) (\d{1,15})$/;
 
-/** Formats a position as the value of its header. */
+/** Formats a position as the value of the header `Millrace-Subject-Position`. */
 export function shownPosition({ position, acknowledged, series }: SubjectPosition): string {
   return `${position} ${acknowledged} ${series}`;
 }

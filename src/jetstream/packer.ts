@@ -235,7 +235,7 @@ export class SubjectBatches {
 /** An item as it is sent. */
 export interface Outgoing {
   readonly id: string;
-  /** The index of the item's topic. */
+  /** The index of the item's topic in the option `topics` of `toJetStream`, after sorting. */
   readonly topic?: number;
   readonly payload: Uint8Array;
   readonly format: string | undefined;

@@ -211,9 +211,8 @@ interface Followed {
    */
   acknowledged: number;
   /**
-   * Missing positions below this one are not reported. They were already reported, or their messages are
-   * before the place where the reader started. `null` until the reader knows from which position on it must
-   * get all messages.
+   * Missing positions below this position are not reported: either they already were, or the reader started
+   * after their messages. `null` until the reader knows from which position on it must get all messages.
    */
   checked: number | null;
   /** The position of the first message that arrived while `checked` was `null`. `null` if there was none. */
@@ -277,9 +276,9 @@ export class LostAndRepeated {
     const isNew = followed.seen.add(at.position);
     if (followed.checked === null && isNew) {
       followed.first ??= at.position;
-      // The publisher took this position after the servers had stored the first message that this reader has
-      // read, and took all higher positions even later. The messages at these positions are therefore after
-      // the place where the reader started, and the reader must get all of them.
+      // When the publisher assigned this position, the servers had already stored the first message that this
+      // reader has read. The messages at this and all higher positions were sent after that, so the reader
+      // must get all of them.
       if (at.acknowledged > followed.first) followed.checked = at.position;
     }
     followed.acknowledged = Math.max(followed.acknowledged, at.acknowledged);
@@ -319,8 +318,8 @@ export class LostAndRepeated {
   }
 
   /**
-   * The positions whose messages may still arrive. They are lower than others that have arrived, and are not
-   * known to be acknowledged.
+   * The missing positions whose messages may still arrive, because these messages are not known to have been
+   * acknowledged.
    */
   get open(): LostPositions[] {
     return this.#missing((checked, acknowledged) => [Math.max(checked, acknowledged)]);

@@ -46,8 +46,8 @@ export interface PublisherState {
   /** The epoch in which the publisher began to count positions; see `positions.ts`. */
   readonly series: number;
   /**
-   * A position for each subject, by the index of the subject. The stream has the messages at all lower
-   * positions. Messages at higher positions are in the stream only after `seq`.
+   * For each subject, by its index: the next position to assign. The stream has the messages at all lower
+   * positions. Messages at this and higher positions come after `seq` in the stream.
    */
   readonly positions: readonly number[];
   /** The cursor of the flow. `null` before the first commit. */

@@ -206,8 +206,8 @@ export class Publisher {
   async #acknowledged(): Promise<Partial<PublisherState>> {
     this.#batches.sendAll();
     const { counts } = this;
-    // Computed before the wait: messages that are sent from now on get higher sequences than messages that
-    // are already acknowledged.
+    // Computed before the wait. Messages that are sent during the wait get higher sequences than all messages
+    // that are acknowledged now, so the next run finds them.
     const searchStart = this.#earlier.areBehind(counts.posts) ? this.#searchStart : {};
     const pending = [...this.#pending];
     await Promise.all(pending.map(({ acked }) => acked));
@@ -216,10 +216,7 @@ export class Publisher {
     return { counts: { ...counts, bytes }, ...searchStart };
   }
 
-  /**
-   * The part of the state that tells the next run after which sequence to look for the messages that this run
-   * sends from now on.
-   */
+  /** The state to commit so that the next run finds all messages that this run sends from now on. */
   get #searchStart(): Pick<PublisherState, 'seq' | 'begun' | 'positions'> {
     const { highest, positions } = this.#sender;
     return { seq: highest, begun: this.#entry.state.epoch, positions };

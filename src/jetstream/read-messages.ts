@@ -151,7 +151,8 @@ class MessageReader {
       return true;
     }
     this.#stalledSince = undefined;
-    // If the same leader gave both answers, no message of the subject was stored between them.
+    // The stream has no message of this subject up to the last sequence in `info`. This is certain only if
+    // the leader has not changed since.
     if (info.state.last_seq > this.#position && cluster?.leader === info.cluster?.leader)
       yield this.#moveTo(Math.min(info.state.last_seq, this.#until), []);
     return false;

@@ -62,7 +62,10 @@ export interface Servers {
 }
 
 export interface RepeatOptions {
-  /** Whether an error is an answer that the caller handles, so that the request is not repeated. */
+  /**
+   * Whether to reject with an error at once, because the caller handles it. By default, the request is
+   * repeated after an error.
+   */
   readonly isAnswer?: ((error: unknown) => boolean) | undefined;
   /** When the first try began, as a time of `performance.now()`. @default now */
   readonly since?: number | undefined;
