@@ -102,8 +102,8 @@ export async function* inflateJobFile(
       throw error;
     }
   };
-  // The reader gets this error through the decoder. `fed` must not report it a second time as an unhandled
-  // rejection.
+  // An error of the input reaches the loop below through `gunzip`. `fed` must not report it a second time, as
+  // an unhandled rejection.
   const fed = streams.pipeline(counted(), gunzip).catch(() => {});
   try {
     for await (const block of gunzip) yield block as Buffer;

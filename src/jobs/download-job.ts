@@ -166,7 +166,7 @@ async function storeFiles(
     try {
       await answerOf(onFile?.(file), signal);
     } catch (error) {
-      // If the download has already ended for another reason, it does not wait for the caller's function.
+      // If the signal is aborted, this may be the reason of the signal instead of an error of `onFile`.
       if (!signal.aborted) thrown = { error };
       throw error;
     }

@@ -262,7 +262,6 @@ export function jobUrl(account: Account, job: JobName, rest = '.json'): URL {
   return jobsUrl(account, `jobs/${uuidOf(job)}${rest}`);
 }
 
-/** Returns a URL for calls about jobs. */
 function jobsUrl(account: Account, path: string): URL {
   const base = 'historical/{rulestream}/accounts/{account}/publishers/{publisher}';
   return serviceUrl(account, 'historicalUrl', `${base}/${path}`, { purpose: 'jobs' });

@@ -183,7 +183,7 @@ async function* download(
 }
 
 /**
- * Fetches the files that come after the given state, and the files that were missing in an earlier run.
+ * Fetches the files from the index `next` on, and the files that were missing in an earlier run.
  *
  * @param stored Receives each file that was fetched.
  */
@@ -199,7 +199,8 @@ function fetchFiles(
   const failed = list.files.filter(file => missing.includes(file.name));
   const count = files.length + failed.length;
   const { totalBytes = 0, listed } = list.basis;
-  // Announces the files now, so that the threads start while the first files are being downloaded.
+  // Announces the files now, so that the decoder starts its threads while the first files are being
+  // downloaded.
   decoder?.expect({ count, bytes: (totalBytes * count) / Math.max(1, listed) });
   const onBytes = (bytes: number) => {
     if (progress !== undefined) progress.receivedBytes += bytes;
@@ -279,7 +280,7 @@ function withFile(
   };
 }
 
-/** The turn in which a file is decoded. */
+/** The turn of one file to be decoded. Files are decoded in the order in which their downloads started. */
 interface Turn {
   /** Settles when all earlier turns have ended. */
   readonly begin: Promise<void>;

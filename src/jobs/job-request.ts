@@ -57,7 +57,6 @@ const MAX_RULES = 1000;
 
 type JobDates = Pick<JobRequest, 'fromDate' | 'toDate'>;
 
-/** The table of the options for the dates of a job. */
 const JOB_DATES = {
   fromDate: required(date('the first minute, inclusive')),
   toDate: required(date('the last minute, exclusive')),

@@ -67,7 +67,7 @@ export function sumDelivered(found: readonly CheckedFile[], missing: readonly st
   };
 }
 
-/** What the service states about a job. The expected totals follow from it. */
+/** The data of the service from which the expected totals of a job are computed. */
 export interface VerdictBasis {
   readonly job: Pick<DeliveredJob, 'uuid' | 'title'> & {
     readonly results: Pick<JobResults, 'activityCount'>;

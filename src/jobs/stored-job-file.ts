@@ -127,9 +127,8 @@ async function checkInMemory(
     const counted = decoded && checkDecodedFile(whole, decoded);
     if (counted !== undefined) {
       leave();
-      // Frees the compressed bytes now, but only if threads hold the contents. If this thread holds them, a
-      // reader of items leaves them to the garbage collector, and the allocator would keep the memory that is
-      // freed here.
+      // If threads hold the contents, frees the compressed bytes now. Otherwise, the contents are left to the
+      // garbage collector of this thread, and the allocator would keep the memory that is freed here.
       if (inThreads) releaseMemory(whole);
       return { ...counted, origin, decoded, blocks: async function* () {}, release };
     }
