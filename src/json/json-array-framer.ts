@@ -37,7 +37,7 @@ const SLICE_BYTES = 16 * 1024;
  * smaller.
  */
 const LOOK_AHEAD = 64;
-/** How many characters at the start of the document are kept for messages. */
+/** How many characters at the start of the document are kept for error messages. */
 const START_CHARS = 4096;
 
 /**
@@ -235,7 +235,7 @@ export class JsonArrayFramer implements Framer<Json> {
   }
 }
 
-/** Returns the name of the array for messages. */
+/** Returns the name of the array for error messages. */
 function named(path: readonly string[]): string {
   return path.length === 0 ? 'the document' : `\`${path.join('.')}\``;
 }
