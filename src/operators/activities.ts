@@ -80,8 +80,8 @@ export function activities(options: ActivitiesOptions = {}): Operator<JsonRecord
             { isCut: internalsOf(input).isOfRecords === true, progress: run.progress },
           ),
         ),
-      // The caller's functions must be called for each record in order. A plan runs on several threads, so a
-      // flow with these functions has no plan.
+      // The caller's functions must be called for each record in order, on this thread. A flow with these
+      // functions therefore has no plan that other threads could run.
       (plan, stage) => (isDefault ? plan.read(POSTS, stage) : undefined),
     );
 }

@@ -102,7 +102,6 @@ function textOf(key: unknown): string {
   );
 }
 
-/** The ids of all rows. */
 interface Ids {
   /** The id of each row as two 32-bit halves. Both are 0 if the id is in `others`. */
   readonly halves: Uint32Array;

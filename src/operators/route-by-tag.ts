@@ -41,7 +41,6 @@ export function routeByTag(options: RouteByTagOptions = {}): Operator<Activity, 
   });
 }
 
-/** The tags of all rows. */
 interface RowTags {
   /** For each row, the index in `tagSets` of its combination of tags. */
   readonly sets: Uint32Array;
@@ -61,8 +60,8 @@ export const TAGS: RecordColumn<RowTags, undefined> = {
       for (let row = 0; row < count; row++) {
         const length = lengths[row]!;
         if (length === 0) continue;
-        // Only the member that the post's own format uses for rules counts. A post in the other format may
-        // have an unrelated member of the same name.
+        // Reads the rules only from the member in which the post's own format has them. A post may have an
+        // unrelated member with the name that the other format uses.
         const matches =
           marks[row] === 0 ? undefined : matchesAtEnd(content, starts[row]!, starts[row]! + length);
         const { tags } = matches ?? (rows.item(row) as Activity);
