@@ -231,7 +231,7 @@ const STREAMS_EXTENDED = 'long_object.twitter_extended_entities ?? twitter_exten
 /** Fields of the post itself. */
 export const OWN = {
   id: id('id_str ?? id', 'id'),
-  /** The id as a string. `parsePost` restores the exact `id` from it. */
+  /** The id as a string. `parsePost` takes the exact `id` from it. */
   idString: value('id_str', 'id_str'),
   postedAt: fields('time')('created_at', 'postedTime'),
   postedSecond: second('created_at', 'postedTime'),

@@ -30,9 +30,9 @@ export interface InfoMessage {
 }
 
 /**
- * An error, after which the service disconnects, a warning, or a notice between posts, such as a limit, a
- * deletion or withheld content. `message` is the message of the service. For a notice without one, it is the
- * content of the notice as JSON.
+ * A notice between posts (such as a limit, a deletion or withheld content), a warning, or an error. After an
+ * error, the service disconnects. `message` is the message of the service. For a notice without a message, it
+ * is the content of the notice as JSON.
  */
 export interface NoticeMessage {
   readonly kind: Exclude<(typeof MESSAGE_KEYS)[number], 'info'>;

@@ -36,7 +36,10 @@ type Fields = Record<string, unknown>;
 /** The smallest number that has 16 digits. */
 const LONG = 1e15;
 
-/** Restores ids in place. Returns how many long ids have a twin, or `NaN` if any long id has none. */
+/**
+ * Restores exact ids in place. Returns how many long ids have a twin (a member with `_str`), or `NaN` if any
+ * long id has none.
+ */
 function restoreIds(post: Fields): number {
   let restored = restoreText(post) + restoreEach(post.matching_rules);
   if (post.id !== undefined) {
@@ -69,7 +72,7 @@ function restoreIds(post: Fields): number {
   return restored;
 }
 
-/** Restores the ids in the entities of a post, or of its long text. */
+/** Restores the exact ids in the entities of a post, or of its long text. */
 function restoreText(post: Fields): number {
   return (
     restoreEntities(post.entities) +
@@ -109,7 +112,8 @@ function restoreFields(fields: Fields): number {
 }
 
 /**
- * Returns 1 for a long number that has a twin, `NaN` for a long number without one, and 0 for anything else.
+ * Returns 1 for a long number that has a twin (a member with `_str`), `NaN` for a long number without a twin,
+ * and 0 for anything else.
  */
 function countRestored(id: unknown, twin: unknown): number {
   if (typeof id !== 'number' || (id < LONG && id > -LONG)) return 0;
@@ -166,7 +170,8 @@ function roleOf(json: Uint8Array, start: number): 'value' | 'string' | 'doubtful
   // A colon outside of a string always follows a key.
   if (quote !== QUOTE) return mayPrecedeValue(quote) ? 'doubtful' : 'string';
   const last = json[start - 3];
-  // After any other byte, the quote closes a string. If a colon follows a string, the string is a key.
+  // If none of these bytes comes before the quote, the quote closes a string. A string before a colon is a
+  // key.
   return last === QUOTE || last === BACKSLASH || mayPrecedeValue(last) ? 'doubtful' : 'value';
 }
 

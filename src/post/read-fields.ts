@@ -148,7 +148,7 @@ export function partOf(post: object, format: Format, part: Part): object | undef
   }
 }
 
-/** What this file uses of a `Field`. */
+/** The part of a `Field` that this file uses. */
 interface Readable<T> {
   read(post: object, format: Format): T;
 }

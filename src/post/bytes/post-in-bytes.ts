@@ -254,7 +254,7 @@ export class PostInBytes {
     return { start: close, end: close, before, after: '', isRead: true };
   }
 
-  /** Returns the start and end of a member in the post. */
+  /** Returns the start and end of a member's value in the post. */
   #spanOf(member: number): readonly [number, number] {
     return [this.values.startOf(member), this.values.endOf(member)];
   }
@@ -345,7 +345,8 @@ export class PostInBytes {
 }
 
 /**
- * Parses a value as `parsePost` parses a member of a post, and restores the ids of mentions and media in it.
+ * Parses a value as if it were a member of a post, so that `parsePost` makes the ids of mentions and media in
+ * it exact.
  */
 function parsed(value: Buffer): unknown {
   const post = parsePost(Buffer.concat([WRAPPED[0], value, WRAPPED[1]])) as unknown as Members;
