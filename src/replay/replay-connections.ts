@@ -22,7 +22,7 @@ export interface ConnectionOptions {
   readonly onWait: ((wait: ReplayWait) => unknown) | undefined;
 }
 
-/** The confirmed activities of one connection. */
+/** The activities of one connection, after the service has confirmed them in the final message. */
 export interface Delivery {
   readonly spool: ReplaySpool;
   /** The state of the replay machine after this connection. */
@@ -56,8 +56,8 @@ export class GaveUp extends Error {
 }
 
 /**
- * Connects whenever the machine decides to, and yields the activities of each connection once they can be
- * delivered.
+ * Makes the connections that the replay machine decides on, and yields the activities of each connection once
+ * they can be delivered.
  */
 export async function* replayConnections(
   { url, window, maxMemory, onWait, ...job }: ConnectionOptions,

@@ -305,7 +305,10 @@ export class ReplayMachine {
     this.#gap(gone, 'expired');
   }
 
-  /** Returns the oldest minute that the service should have by its clock, without the margin. */
+  /**
+   * Returns the oldest minute that the service should have by its clock. Does not include the margin that 406
+   * responses have added.
+   */
   #oldestAt(serviceNow: number): number {
     return floorTo(MINUTE, serviceNow - this.#timings.oldestMs);
   }
@@ -339,7 +342,10 @@ export class ReplayMachine {
     return Math.min(...asked.map(({ at }) => at));
   }
 
-  /** Removes a range from the open range that contains it. Returns that open range. */
+  /**
+   * Removes a range from the open range that contains it. Returns the removed range with the counters of that
+   * open range.
+   */
   #take(range: Window): OpenRange {
     const found = this.#open.find(open => open.from <= range.from && range.to <= open.to);
     const { mismatches = 0, failures = 0, partial = false } = found ?? {};
@@ -395,8 +401,8 @@ function retriesOf({ mismatches, failures }: OpenRange): number {
 }
 
 /**
- * The maximum time in milliseconds that a request takes to arrive at the service. The service counts the
- * connection from then.
+ * The maximum time that a request takes to arrive at the service, in milliseconds. The service counts a
+ * connection from the arrival of its request.
  */
 const MAX_TRANSIT_MS = SECOND;
 

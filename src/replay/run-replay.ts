@@ -123,7 +123,8 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
     for (const spool of spools) await spool.close();
   }
   await reportGaps(job, machine.state, cursor, run.signal);
-  // The next run starts after these gaps, so the cursor does not keep them to be reported again.
+  // The next run starts after these gaps. The cursor does not keep them, because the next run would report
+  // them again.
   if (until !== undefined) {
     const done = { ...machine.state, open: [], gaps: [] };
     yield { items: [], cursor: replayCursor(identity, done, seen, until), origin: job.url.href };
