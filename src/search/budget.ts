@@ -14,7 +14,7 @@ export const BUDGET_OPTION = group<Budget>('what one run may spend', {
   posts: whole('posts of a run', { min: 1 }),
 } satisfies OptionTable<Budget>);
 
-/** What is left of the budget of one run. */
+/** Counts what one run spends, and refuses requests that could exceed its budget. */
 export class Spending {
   readonly #budget: Budget;
   readonly #pageSize: number;

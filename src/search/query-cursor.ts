@@ -26,7 +26,10 @@ export interface QueryPosition {
   readonly done: boolean;
   /** The time of the last delivered item, in epoch milliseconds. */
   readonly reached: number | undefined;
-  /** The dates of the whole request. The first page or the slices fix them. */
+  /**
+   * The dates of the whole request. They are fixed by the first page, or when the window is divided into
+   * slices.
+   */
   readonly window: Partial<Dates>;
 }
 

@@ -103,8 +103,8 @@ const UNBOUNDED: Bounds = {
 };
 
 /**
- * How an option of searches or counts is used, apart from controlling the run. Each row of the tables of
- * options declares it.
+ * What an option of searches or counts is used for, in addition to controlling the run. Each row of the
+ * tables of options declares this.
  */
 export interface OptionRole {
   /**
@@ -157,7 +157,7 @@ export interface Query extends Bounds {
    */
   readonly runsEndAt: number | undefined;
   readonly onGap: ((gap: QueryGap) => unknown) | undefined;
-  /** What is left of the budget of this run. */
+  /** Counts what this run spends of its budget. */
   readonly spending?: Spending | undefined;
 }
 

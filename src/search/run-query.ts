@@ -212,7 +212,7 @@ async function* slicePages<T>(
   signal: AbortSignal,
 ): AsyncGenerator<Page<T>, void, undefined> {
   const isSliced = requests.length > 1;
-  // Each open slice adds a listener to the signal, and Node would warn about a leak.
+  // Each open slice adds a listener to the signal. Without this call, Node would warn of a memory leak.
   setMaxListeners(0, signal);
   let items = start.items - start.skip;
   let pages = start.pages;

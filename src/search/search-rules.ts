@@ -30,7 +30,7 @@ export type OnQueries = (packed: PackedQueries) => unknown;
 /** A search for rules that has passed all checks. */
 export interface PackedSearch {
   readonly packed: readonly PackedQuery[];
-  /** The packed queries. */
+  /** The queries in `packed`, ready to run. */
   readonly queries: readonly [Query, ...Query[]];
   /** Identifies the rules and how they were packed. A cursor belongs to one packing. */
   readonly packing: string;
