@@ -49,7 +49,7 @@ describe('creating a job', () => {
     });
   });
 
-  it('sends no request with wrong options', async () => {
+  it('sends no request if an option is wrong', async () => {
     await expect(createJob(acme(), { ...REQUEST, rules: [] })).rejects.toBeInstanceOf(OptionError);
     expect(server.received).toEqual([]);
   });
@@ -74,7 +74,7 @@ describe('creating a job', () => {
   it.each<[string, Reply, object]>([
     ['400', status(400, JSON.stringify(invalid)), HttpError],
     ['200', json(invalid), JobError],
-  ])('shows why the service refused rules with a %s', async (_, reply, kind) => {
+  ])('reports why the service rejected rules with a %s', async (_, reply, kind) => {
     server.script.push(reply);
     const error = await createJob(acme(), REQUEST).catch(e => e);
     expect(error).toBeInstanceOf(kind);
@@ -89,7 +89,7 @@ describe('creating a job', () => {
     ['503', status(503)],
   ];
   it.each(LOST)(
-    'joins the job it finds by its title after a lost response (%s)',
+    'joins the job that it finds by its title after a lost response (%s)',
     async (_, lost) => {
       const job = newJob({ status: 'estimating' });
       server.script.push(lost, listed(job), json(job));
@@ -102,7 +102,7 @@ describe('creating a job', () => {
   );
 
   it.each(LOST)(
-    'creates the job again after a lost response (%s) if the list lacks the title',
+    'is repeated after a lost response (%s) if no listed job has the title',
     async (_, lost) => {
       server.script.push(lost, listed({ ...JOB, title: 'other' }), json(JOB));
       expect((await createJob(acme(), REQUEST)).uuid).toBe('eff5t4me1j');
@@ -110,7 +110,7 @@ describe('creating a job', () => {
     },
   );
 
-  it('joins the job if its own earlier request has created it late', async () => {
+  it('joins the job that its own earlier request created late', async () => {
     server.script.push(
       reset,
       listed(),
@@ -125,7 +125,7 @@ describe('creating a job', () => {
     ['was requested before the call', {}, '2024-05-15T12:34:56Z'],
     ['does not say when it was requested', { requestedAt: undefined }, 'an unknown time'],
   ])(
-    'does not join a job of the same title that %s, because its rules may differ',
+    'does not join a job with the same title that %s, because its rules may differ',
     async (_, of, at) => {
       const other = { ...JOB, ...of };
       server.script.push(reset, listed(other), json(other));
@@ -136,14 +136,14 @@ describe('creating a job', () => {
     },
   );
 
-  it('joins its job by the clock of the service', async () => {
+  it('finds its own job even if the clock of the service is 400 days behind', async () => {
     server.now = () => Date.now() - 400 * DAY;
     const job = newJob({ requestedAt: new Date(server.now()).toISOString() });
     server.script.push(reset, listed(job), json(job));
     expect((await createJob(acme(), REQUEST)).uuid).toBe('eff5t4me1j');
   });
 
-  it('does not join a job of the same title for another window', async () => {
+  it('does not join a job with the same title for another window', async () => {
     const other = { ...JOB, toDate: '201401030000' };
     server.script.push(reset, listed(other), json(other));
     const error = await createJob(acme(), REQUEST).catch(e => e);
@@ -151,7 +151,7 @@ describe('creating a job', () => {
     expect(error.message).toMatch(/another job with the title "snow".* to 201401030000, not/);
   });
 
-  it('does not join a job of the same title in another format', async () => {
+  it('does not join a job with the same title in another format', async () => {
     const other = { ...JOB, format: 'activity_streams' };
     server.script.push(reset, listed(other), json(other));
     const error = await createJob(acme(), REQUEST).catch(e => e);
@@ -159,7 +159,7 @@ describe('creating a job', () => {
     expect(error.message).toMatch(/its format is activity_streams, not original/);
   });
 
-  it('fails without a lookup if the title is already in use', async () => {
+  it('fails without listing jobs if the service says that the title is in use', async () => {
     server.script.push(status(400, '{"error":{"message":"duplicate title"}}'));
     await expect(createJob(acme(), REQUEST)).rejects.toMatchObject({ status: 400 });
     expect(server.received.length).toBe(1);
@@ -208,7 +208,7 @@ describe('accepting or rejecting a job', () => {
     expect(await acceptJob(acme(), 'eff5t4me1j')).toMatchObject({ status: 'accepted' });
   });
 
-  it('fails after a broken connection if someone else rejected the job', async () => {
+  it('fails after a broken connection if the job was rejected by someone else', async () => {
     server.script.push(reset, json({ ...JOB, status: 'rejected' }));
     await expect(acceptJob(acme(), 'eff5t4me1j')).rejects.toMatchObject({
       code: 'ERR_JOB',
@@ -217,7 +217,7 @@ describe('accepting or rejecting a job', () => {
     });
   });
 
-  it('is sent only once if the service refuses because the job is not quoted', async () => {
+  it('is sent only once if the service says that the job is not quoted', async () => {
     server.script.push(status(400, '{"error":{"message":"not quoted"}}'));
     await expect(acceptJob(acme(), 'eff5t4me1j')).rejects.toMatchObject({
       status: 400,

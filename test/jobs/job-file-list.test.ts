@@ -14,19 +14,19 @@ afterEach(() => server.stop());
 
 const acme = (options?: AccountOptions) => jobAccount(server, options);
 
-describe('the suspect minutes of a job', () => {
+describe('the list of suspect minutes of a job', () => {
   it.each([
     ['an object', '{"suspectMinutes":["202401010006","202401010005","202401010005"]}'],
     ['a list', '["2024-01-01T00:05:00Z",202401010006]'],
     ['lines', '202401010005\r\n202401010006\n'],
-  ])('are parsed from %s', async (_, body) => {
+  ])('is parsed from %s', async (_, body) => {
     server.script.push(response => response.end(body));
     const minutes = await readSuspectMinutes(acme(), `${server.url}/suspect`);
     expect(minutes).toEqual(['202401010005', '202401010006']);
     expect(server.received[0]?.headers.authorization).toMatch(/^Basic /);
   });
 
-  it('may be missing, but must be dates', async () => {
+  it('may be missing, but causes a DataError if it contains no dates', async () => {
     server.script.push(status(404), json({ nothing: ['here'] }));
     expect(await readSuspectMinutes(acme(), `${server.url}/suspect`)).toEqual([]);
     await expect(readSuspectMinutes(acme(), `${server.url}/suspect`)).rejects.toBeInstanceOf(
@@ -43,7 +43,7 @@ describe('the files of a job', () => {
   afterEach(() => served.stop());
   const { signal } = new AbortController();
 
-  it('are named by their segments, in order of time', async () => {
+  it('are named by their time segments, in order of time', async () => {
     const { files, basis } = await readJobFiles(served.account(), UUID, undefined, signal);
     const segments = served.files.map(({ segment }) => segment).toSorted();
     expect(files.map(({ name }) => name)).toEqual(segments);
@@ -53,7 +53,7 @@ describe('the files of a job', () => {
     expect(basis.listed).toBe(4);
   });
 
-  it('are divided among the shards of the job', async () => {
+  it('are divided among the shards of a download', async () => {
     const all = await readJobFiles(served.account(), UUID, undefined, signal);
     const parts = await Promise.all(
       [1, 2].map(index => readJobFiles(served.account(), UUID, { index, of: 2 }, signal)),

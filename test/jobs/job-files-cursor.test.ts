@@ -13,8 +13,8 @@ const cursors = downloadCursors(
 );
 const state = { next: 1, files: 1, bytes: 7, posts: 2, suspectMinutes: [], missing: [] };
 
-describe('the cursor of a download', () => {
-  it('is restored as it was saved', () => {
+describe('the cursor of a job download', () => {
+  it('is the same after it is saved and restored', () => {
     expect(cursors.stateAt(cursors.cursorAt(state))).toEqual(state);
   });
 

@@ -45,7 +45,7 @@ async function memoryOf(
   }
 }
 
-it('reading a job needs less than 250 MB of memory for any number of files', async () => {
+it('jobFiles needs less than 250 MB of memory for any number of files', async () => {
   const posts = bySuite(2_000, 20_800);
   const large = await memoryOf(144, posts);
   expect(large.posts).toBe(144 * posts);

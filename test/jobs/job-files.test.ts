@@ -44,14 +44,14 @@ describe('the files of a job', () => {
     },
   );
 
-  it('end a run with the error that the promise of `onVerdict` rejects with', async () => {
+  it('cause the run to fail with the error of the promise of `onVerdict`', async () => {
     const served = await start();
     const failure = new Error('no room in the log');
     const { error } = await download(served, { onVerdict: () => Promise.reject(failure) });
     expect(error).toBe(failure);
   });
 
-  it('are requested without credentials, even from an origin that accepts them', async () => {
+  it('are requested without credentials, even from an origin that would receive them', async () => {
     const served = await start();
     await download(served);
     const requests = served.server.received.filter(({ url }) => url.startsWith('/snapshots'));
@@ -79,7 +79,7 @@ describe('the files of a job', () => {
     ['no info line', lines => gzipSync(`${lines.join('\n')}\n`)],
     ['blank lines and CRLF', lines => gzipSync(`\r\n${lines.join('\r\n\r\n')}\r\n\r\n`)],
     ['several gzip members', lines => Buffer.concat(lines.map(line => gzipSync(`${line}\n`)))],
-  ])('may have %s', async (_, repack) => {
+  ])('are accepted with %s', async (_, repack) => {
     const files = servedFiles(2, { info: false }).map(file => ({
       ...file,
       gzip: repack(file.lines),
@@ -89,7 +89,7 @@ describe('the files of a job', () => {
     expect(lines).toEqual(files.flatMap(file => file.lines));
   });
 
-  it('may contain no posts', async () => {
+  it('are accepted if they contain no posts', async () => {
     const files = servedFiles(3).map((file, index) =>
       index === 1 ? servedFile(file.segment, []) : file,
     );
@@ -98,7 +98,7 @@ describe('the files of a job', () => {
     expect(lines).toEqual(files.flatMap(file => file.lines));
   });
 
-  it('are named by their position in the list if their URLs contain no segment', async () => {
+  it('are named by their position in the list if their URLs contain no time segment', async () => {
     const files = servedFiles(3);
     const served = await start({ files });
     const other = await start({ files });
@@ -116,7 +116,7 @@ describe('the files of a job', () => {
   });
 });
 
-describe('file URLs without segments', () => {
+describe('the file URLs of a job without time segments', () => {
   /**
    * Serves files whose addresses do not contain their segments. `order` determines the order of
    * each list of files.
@@ -155,7 +155,7 @@ describe('file URLs without segments', () => {
       'signed again',
       (url: string) => `${url.replace('Signature', 'Expires=2&AccessKeyId=canary&Signature')}x`,
     ],
-  ])('that are listed twice, %s, fail the run', async (_, again) => {
+  ])('fail the run if one is listed twice, %s', async (_, again) => {
     const served = await startNameless(urls => [...urls, again(urls[2]!)]);
     const { lines, error } = await download(served);
     expect(error).toBeInstanceOf(DataError);
@@ -163,7 +163,7 @@ describe('file URLs without segments', () => {
     expect(lines).toEqual([]);
   });
 
-  it('belong to the same files when the list is renewed in another order', async () => {
+  it('still belong to the same files if the renewed list has another order', async () => {
     const served = await startNameless((urls, list) => (list === 1 ? urls : urls.toReversed()));
     served.expired = 1;
     const { lines, error } = await download(served);
@@ -172,7 +172,7 @@ describe('file URLs without segments', () => {
     expect(lines).toEqual(served.lines);
   });
 
-  it('name the same files in each run, in whatever order they are listed', async () => {
+  it('name the same files in each run, whatever their order in the list', async () => {
     const served = await startNameless((urls, list) => (list === 1 ? urls : urls.toReversed()));
     const first = await download(served);
     const second = await download(served);
@@ -181,7 +181,7 @@ describe('file URLs without segments', () => {
   });
 });
 
-describe('suspect minutes', () => {
+describe('the suspect minutes of a job', () => {
   const withSuspectMinutes = async () => {
     const files = servedFiles(3);
     const info = `{"info":{"message":"Replay Request Completed with Errors","sent":"2024-05-15T12:34:56+00:00","activity_count":3,"minutes_failed":["2024-01-01T08:03:00+00:00"]}}`;
@@ -189,7 +189,7 @@ describe('suspect minutes', () => {
     return start({ files, suspectMinutes: ['202401010005', '202401010004'] });
   };
 
-  it('of the list and of the files set the exit code of the verdict to 2', async () => {
+  it('set the exit code of the verdict on the job to 2', async () => {
     const { verdicts } = await download(await withSuspectMinutes());
     expect(verdicts).toMatchObject([
       { exitCode: 2, suspectMinutes: ['202401010004', '202401010005', '202401010803'] },
@@ -227,7 +227,7 @@ describe('a resumed run of jobFiles', () => {
     }
   });
 
-  it('fetches only the files that were missing', async () => {
+  it('fetches only the files that were missing before', async () => {
     const served = await start();
     const [first, second] = [served.files[1]!, served.files[11]!];
     for (const { segment } of [first, second]) served.faults.set(segment, () => status(404));
@@ -242,7 +242,7 @@ describe('a resumed run of jobFiles', () => {
     expect(mended.verdicts).toMatchObject([{ exitCode: 0, files: { delivered: 12 } }]);
   });
 
-  it('starts with the file whose line was nested too deep', async () => {
+  it('starts with the file that has a too deeply nested line', async () => {
     const served = await start();
     const { segment } = served.files[3]!;
     served.faults.set(segment, (_, { gzip }) =>
@@ -327,7 +327,7 @@ describe('jobFiles', () => {
     },
   );
 
-  it('cancels requests if the reader stops early', async () => {
+  it('cancels its requests if the reader stops early', async () => {
     const served = await start({ files: servedFiles(24) });
     for (const { segment } of served.files.slice(3)) served.faults.set(segment, () => () => {});
     for await (const _ of jobFiles(served.account(), UUID, { concurrency: 4 })) break;
@@ -335,12 +335,12 @@ describe('jobFiles', () => {
   });
 });
 
-describe('before any request, jobFiles', () => {
+describe('jobFiles, before it requests any file,', () => {
   it.each<[string, string, JobFilesOptions]>([
     ['job', '../x', {}],
     ['concurrency', UUID, { concurrency: 0 }],
     ['totals', UUID, { totals: unchecked('ignore') }],
-  ])('refuses a wrong `%s`', async (option, job, options) => {
+  ])('throws an OptionError for a wrong `%s`', async (option, job, options) => {
     const served = await start();
     expect(() => jobFiles(served.account(), job, options)).toThrow(
       expect.objectContaining({ code: 'ERR_OPTION', option }),
@@ -348,7 +348,7 @@ describe('before any request, jobFiles', () => {
     expect(served.server.received).toEqual([]);
   });
 
-  it('refuses a job that is not delivered, with its status', async () => {
+  it('fails with the status of a job that is not delivered yet', async () => {
     const served = await start({ job: { status: 'running', results: undefined } });
     expect((await download(served)).error).toMatchObject({
       code: 'ERR_JOB',
@@ -359,7 +359,7 @@ describe('before any request, jobFiles', () => {
     });
   });
 
-  it('refuses an unknown job with its id', async () => {
+  it('fails with the id of an unknown job', async () => {
     const served = await start();
     const { error } = await download({
       ...served,

@@ -18,11 +18,11 @@ describe('countJobDays', () => {
     ['201201010000', '201201020001', 2],
     ['201201010000', '201201010001', 1],
     ['201202280000', '201203010000', 2],
-  ])('from %s to %s returns %i', (fromDate, toDate, days) => {
+  ])('for a window from %s to %s returns %i', (fromDate, toDate, days) => {
     expect(countJobDays(fromDate, toDate)).toBe(days);
   });
 
-  it('counts all days that contain a minute of the window', () => {
+  it('counts each day of which the window contains a minute', () => {
     const minute = fc
       .integer({ min: 0, max: 4 * 1440 })
       .map(n => Date.UTC(2016, 1, 27) + n * MINUTE);
@@ -40,7 +40,7 @@ describe('countJobDays', () => {
     ['201201020000', '201201020000'],
     ['201201020000', '201201010000'],
     ['201201320000', '201202010000'],
-  ])('refuses the window from %s to %s', (fromDate, toDate) => {
+  ])('throws for the window from %s to %s', (fromDate, toDate) => {
     expect(() => countJobDays(fromDate, toDate)).toThrow(OptionError);
   });
 });
@@ -49,7 +49,7 @@ const check = (changes: Partial<Record<string, unknown>> = {}) =>
   checkJobRequest('jobs.create', { ...REQUEST, ...changes } as JobRequest);
 
 describe('the request that creates a job', () => {
-  it('has dates in the format of the service, and only given tags', () => {
+  it("has dates in the service's format, and tags only for rules that have one", () => {
     expect(check()).toEqual({
       ...REQUEST,
       toDate: '201401020000',
@@ -79,28 +79,28 @@ describe('the request that creates a job', () => {
     ['rules', { rules: ['coffee'] } as object, /^jobs.create: `rules` .* \{ value: 'coffee' \} in/],
     ['rules', { rules: [{}] }, /`value` must be a string/],
     ['rule', { rule: 'x' } as object, /unknown option `rule`; did you mean `rules`/],
-  ])('is refused with a wrong `%s` (%#)', (option, bad, expected) => {
+  ])('causes an OptionError if `%s` is wrong (%#)', (option, bad, expected) => {
     const act = () => check(bad);
     expect(act).toThrow(OptionError);
     expect(act).toThrow(expected);
     expect(act).toThrow(expect.objectContaining({ option }));
   });
 
-  it('is refused with the problems of every rule and their positions', () => {
+  it('causes an error with the problems of all rules and their positions', () => {
     const act = () =>
       check({ rules: [{ value: 'cat has:vidoes' }, { value: 'fine' }, { value: '-dog' }] });
     expect(act).toThrow(/Rule 1 of `rules`:.*did you mean `videos`\?.*Rule 3 of/s);
     expect(act).not.toThrow(/Rule 2/);
   });
 
-  it('may have 1,000 rules', () => {
+  it('may contain 1,000 rules', () => {
     const rules = Array.from({ length: 1000 }, (_, i) => ({ value: `word${i}` }));
     expect(check({ rules }).rules).toEqual(rules);
   });
 });
 
 describe('the title that jobs.run sends', () => {
-  it('contains a hash of the rules that does not depend on their order', () => {
+  it('contains a hash of the rules that is the same for any order of the rules', () => {
     const { rules } = check();
     const title = titleWithRules(check());
     expect(title).toMatch(/^snow \(rules [0-9a-f]{8}\)$/);

@@ -22,8 +22,8 @@ const file = (suspectMinutes: readonly string[] = []) => ({
 });
 const ALL: Delivered = sumDelivered([file(), file(), file()], []);
 
-describe('the verdict on a job', () => {
-  it('is complete if the totals are those that the service states', () => {
+describe('the verdict on the completeness of a job', () => {
+  it('is complete if the delivered totals equal those of the service', () => {
     expect(jobVerdict(BASIS, ALL)).toMatchObject({
       exitCode: 0,
       missing: [],
@@ -33,7 +33,7 @@ describe('the verdict on a job', () => {
     });
   });
 
-  it('names missing files, but not the totals, which always differ if files are missing', () => {
+  it('names missing files, but not the totals that differ because of them', () => {
     const delivered = sumDelivered([file(), file()], ['202401010000']);
     expect(jobVerdict(BASIS, delivered)).toMatchObject({ exitCode: 1, missing: ['202401010000'] });
   });
@@ -47,7 +47,7 @@ describe('the verdict on a job', () => {
     ]);
   });
 
-  it('contains each suspect minute only once, even if the list and the files both name it', () => {
+  it('contains each suspect minute once, even if both the list and a file name it', () => {
     const delivered = sumDelivered([file(['202401010001']), file(), file(['202401010000'])], []);
     const verdict = jobVerdict({ ...BASIS, suspectMinutes: ['202401010001'] }, delivered);
     expect(verdict).toMatchObject({
@@ -57,7 +57,7 @@ describe('the verdict on a job', () => {
     });
   });
 
-  it('expects no totals of the whole job if it is about a shard', () => {
+  it('does not compare the totals of the whole job with those of a shard', () => {
     const shard = { index: 2, of: 3 };
     const verdict = jobVerdict(BASIS, sumDelivered([file()], []), { shard, files: 1 });
     expect(verdict).toMatchObject({
@@ -69,7 +69,7 @@ describe('the verdict on a job', () => {
     expect(verdict.summary).toContain('shard 2/3');
   });
 
-  it('is an error if files are missing or if required totals differ', () => {
+  it('becomes an error if files are missing or required totals differ', () => {
     const totals = jobVerdict(BASIS, sumDelivered([file(), file(), { ...file(), posts: 9 }], []));
     const cause = new Error('reset');
     const required = { totals: 'require', lacksFiles: false, cause } as const;

@@ -27,7 +27,7 @@ describe('the status of a job', () => {
     return getJob(acme(), JOB.jobURL);
   };
 
-  it('is fetched with one request', async () => {
+  it('is requested only once', async () => {
     await opened();
     expect(methods()).toEqual(['GET /jobs/eff5t4me1j.json']);
   });
@@ -36,7 +36,7 @@ describe('the status of a job', () => {
     expect((await opened()).status).toBe('opened');
   });
 
-  it('has its counts as numbers', async () => {
+  it('has its counts converted to numbers', async () => {
     expect(await opened()).toMatchObject({
       percentComplete: 94,
       quote: {
@@ -49,7 +49,7 @@ describe('the status of a job', () => {
     });
   });
 
-  it('has its dates as they were sent', async () => {
+  it('keeps its dates as the service sent them', async () => {
     expect(await opened()).toMatchObject({
       quote: { expiresAt: QUOTE.expiresAt },
       results: { completedAt: '2024-05-15T12:34:56Z', expiresAt: '2024-05-30T12:34:56Z' },
@@ -61,10 +61,13 @@ describe('the status of a job', () => {
     await expect(getJob(acme(), 'eff5t4me1j')).rejects.toMatchObject({ status: 404 });
   });
 
-  it.each(['', '../x', 'a/b', 'a?b', undefined, 7])('is not requested for %j', async name => {
-    expect(() => getJob(acme(), name as string)).toThrow(OptionError);
-    expect(server.received).toEqual([]);
-  });
+  it.each(['', '../x', 'a/b', 'a?b', undefined, 7])(
+    'is not requested for the invalid job id %j',
+    async name => {
+      expect(() => getJob(acme(), name as string)).toThrow(OptionError);
+      expect(server.received).toEqual([]);
+    },
+  );
 
   it.each([
     [{ ...JOB, status: 7 }, undefined],
@@ -72,7 +75,7 @@ describe('the status of a job', () => {
     [{ ...JOB, quote: { ...QUOTE, estimatedDurationHours: 'long' } }, /estimatedDurationHours/],
     [{ ...JOB, quote: 7 }, /quote/],
     [[], /not a JSON object/],
-  ])('is refused with a DataError if the response is not a job (%#)', async (body, expected) => {
+  ])('causes a DataError if the response is not a job (%#)', async (body, expected) => {
     server.script.push(json(body));
     const outcome = await getJob(acme(), 'eff5t4me1j').catch(e => e);
     if (expected === undefined) return expect(outcome.status).toBe('7');
@@ -81,8 +84,8 @@ describe('the status of a job', () => {
   });
 });
 
-describe('the lists of the service', () => {
-  it('of jobs have ids and delivered totals', async () => {
+describe('a list of the service', () => {
+  it('of jobs has their ids and delivered totals', async () => {
     const item = {
       ...JOB,
       status: 'open',
@@ -103,7 +106,7 @@ describe('the lists of the service', () => {
     expect(await findJob(acme(), 'snow')).toMatchObject({ uuid: 'eff5t4me1j' });
   });
 
-  it('of files are parsed from JSON, in either spelling, and from CSV', async () => {
+  it('of files is parsed from JSON, in either spelling, and from CSV', async () => {
     server.script.push(
       json({
         urlCount: '2',
@@ -159,16 +162,22 @@ describe('the lists of the service', () => {
     ['an address of another kind', 'a\tjavascript:alert(1)', 'got "javascript:alert(1)"', 1],
     ['a password in an address', 'a\thttps://me:canary@x/a', 'got https://x/a', 1],
     ['a signature and no tab', 'a https://x/a?sig=canary', 'got "a https://x/a..."', 1],
-  ])('of files are refused as CSV with %s, which the error shows', async (_, body, got, line) => {
-    server.otherwise = response => response.end(body);
-    const error = await jobResultsCsv(acme(), 'eff5t4me1j').catch(error => error);
-    expect(error).toBeInstanceOf(DataError);
-    expect(error.message).toContain(got);
-    expect(error.message).not.toContain('canary');
-    expect(error.position).toMatchObject({ line, origin: expect.stringContaining('results.csv') });
-  });
+  ])(
+    'of files causes an error that shows the CSV if it contains %s',
+    async (_, body, got, line) => {
+      server.otherwise = response => response.end(body);
+      const error = await jobResultsCsv(acme(), 'eff5t4me1j').catch(error => error);
+      expect(error).toBeInstanceOf(DataError);
+      expect(error.message).toContain(got);
+      expect(error.message).not.toContain('canary');
+      expect(error.position).toMatchObject({
+        line,
+        origin: expect.stringContaining('results.csv'),
+      });
+    },
+  );
 
-  it('of files are refused if a URL is invalid or not https, in CSV and JSON', async () => {
+  it('of files causes an error if a URL is invalid or not https, in CSV and JSON', async () => {
     for (const url of ['a', 'http://x.example/a?sig=canary', 'https://me:canary@x/a']) {
       server.script.push(json({ urlCount: 1, urlList: [url] }));
       const error = await jobResults(acme(), 'eff5t4me1j').catch(error => error);

@@ -69,7 +69,7 @@ async function read(acme: Account, job: DeliveredJob) {
 
 describe('a job of the local service', () => {
   it.each(['original', 'activity_streams'] as const)(
-    'is delivered and downloaded completely in %s, with the matching rules',
+    'is delivered and downloaded completely in %s, with the matching rules of each post',
     async format => {
       const { acme, job } = await delivered([], { format });
       const { ids, verdict, error } = await read(acme, job);
@@ -116,7 +116,7 @@ describe('a job of the local service', () => {
       } as Fault,
     ],
   ])(
-    'with a file that stays %s delivers all other files, and fails with its name',
+    'with a file that stays %s delivers all other files, and fails with the name of that file',
     async (_, fault) => {
       const { acme, job } = await delivered([fault]);
       const { ids, error } = await read(acme, job);
@@ -155,7 +155,7 @@ describe('a job of the local service', () => {
     ['files', { kind: 'wrong-totals', urlCount: 1, times: 'always' }, /urlCount/],
     ['bytes', { kind: 'wrong-totals', totalFileSizeBytes: -1 }, /totalFileSizeBytes/],
     ['posts', { kind: 'wrong-totals', activityCount: 1 }, /activityCount/],
-  ])('with wrong totals of %s reports them', async (_, fault, expected) => {
+  ])('with a wrong total of %s fails with that total', async (_, fault, expected) => {
     const { acme, job } = await delivered([fault]);
     const { error, verdict } = await read(acme, job);
     expect(error).toBeInstanceOf(IncompleteError);
@@ -163,7 +163,7 @@ describe('a job of the local service', () => {
     expect(verdict?.exitCode).toBe(1);
   });
 
-  it('has its suspect minutes in the verdict', async () => {
+  it('has its suspect minutes in its verdict', async () => {
     const { acme, job } = await delivered([
       { kind: 'suspect-minutes', minutes: ['202401010005', '202401010006'] },
     ]);

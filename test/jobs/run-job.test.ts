@@ -65,7 +65,7 @@ describe('jobs.run', () => {
     expect(steps.at(-1)).toBe('delivered');
   });
 
-  it('joins its job in any status after a restart, and never creates it twice', async () => {
+  it('joins its own job in any status after a restart, without creating it twice', async () => {
     const { acme } = await start({ jobDwellMs: 30 });
     let asked = 0;
     for (let stopped = 0; ; stopped++) {
@@ -90,14 +90,14 @@ describe('jobs.run', () => {
     expect(asked).toBeGreaterThan(0);
   });
 
-  it('shares one job between two concurrent scripts', async () => {
+  it('lets two concurrent scripts share one job', async () => {
     const { acme } = await start();
     const [one, other] = await Promise.all([runJob(acme, OPTIONS), runJob(acme, OPTIONS)]);
     expect(one.uuid).toBe(other.uuid);
     expect((await listJobs(acme)).jobs.length).toBe(1);
   });
 
-  it('ends as rejected if `decide` refuses the quote, even when it is run again', async () => {
+  it('fails with the status rejected if `decide` returns false, even when it is run again', async () => {
     const { acme } = await start();
     const first = await runJob(acme, { ...OPTIONS, decide: async () => false }).catch(e => e);
     expect(first).toBeInstanceOf(JobError);
@@ -114,7 +114,7 @@ describe('jobs.run', () => {
   });
 
   it.each(['estimating', 'running', 'validation'] as const)(
-    'ends without creating the job again if the job fails in %s',
+    'fails without creating the job again if the job fails in %s',
     async during => {
       const { service, acme } = await start();
       service.faults.plant({ kind: 'job-failure', during });
@@ -128,7 +128,7 @@ describe('jobs.run', () => {
     },
   );
 
-  it('ends if the quote expires during the wait', async () => {
+  it('fails if the quote expires while it waits', async () => {
     const { service, acme } = await start({ jobDwellMs: { accepted: 3_600_000 } });
     const error = runJob(acme, OPTIONS).catch(e => e);
     while ((await listJobs(acme)).jobs[0]?.status !== 'accepted') await sleep(20);
@@ -150,7 +150,7 @@ describe('jobs.run', () => {
     ['no tag', { rules: [{ value: RULE.value }] }, /it has other rules/],
     ['another window', { toDate: '202401010200' }, /to 202401010100, not/],
     ['another format', { dataFormat: 'activity_streams' }, /its format is original/],
-  ])('refuses to join a job of the same title with %s', async (_, other, message) => {
+  ])('fails instead of joining a job with the same title and %s', async (_, other, message) => {
     const { acme } = await start();
     const { uuid } = await runJob(acme, OPTIONS);
     const error = await runJob(acme, { ...OPTIONS, ...other }).catch(e => e);
@@ -162,7 +162,7 @@ describe('jobs.run', () => {
     expect((await listJobs(acme)).jobs.length).toBe(1);
   });
 
-  it('refuses to join a job of the same title that it did not create', async () => {
+  it('fails instead of joining a job with the same title that it did not create', async () => {
     const { acme } = await start();
     const { decide: _, pollIntervalMs: __, ...request } = OPTIONS;
     const { uuid } = await createJob(acme, request);
@@ -173,7 +173,7 @@ describe('jobs.run', () => {
     expect((await listJobs(acme)).jobs.length).toBe(1);
   });
 
-  describe('with the rules of a job that it created before', () => {
+  describe('called with the rules of a job that it created earlier', () => {
     const rules = [RULE, { value: 'tea', tag: null }, { value: 'milk' }];
     const made = async () => {
       const { acme } = await start();
@@ -187,14 +187,14 @@ describe('jobs.run', () => {
       expect((await listJobs(acme)).jobs.length).toBe(1);
     });
 
-    it('joins the job by the title that it sent', async () => {
+    it('joins the job if the title is the one that it sent to the service', async () => {
       const { acme, uuid, title } = await made();
       expect(title).toMatch(/^coffee \(rules [0-9a-f]{8}\)$/);
       expect(await runJob(acme, { ...OPTIONS, rules, title })).toMatchObject({ uuid });
       expect((await listJobs(acme)).jobs.length).toBe(1);
     });
 
-    it('creates a job that findJob finds by the title of the options', async () => {
+    it('creates a job that findJob finds by the title in the options', async () => {
       const { acme, uuid } = await made();
       expect((await findJob(acme, 'coffee'))?.uuid).toBe(uuid);
     });
@@ -204,7 +204,7 @@ describe('jobs.run', () => {
     ['decide', { decide: unchecked(undefined) }],
     ['pollIntervalMs', { pollIntervalMs: 0 }],
     ['rules', { rules: [{ value: 'has:vidoes' }] }],
-  ])('refuses a wrong `%s` before it sends a request', async (option, bad) => {
+  ])('throws an OptionError for a wrong `%s` before it sends a request', async (option, bad) => {
     const { acme } = await start();
     const error = await runJob(acme, { ...OPTIONS, ...bad }).catch(e => e);
     expect(error).toBeInstanceOf(OptionError);
@@ -231,7 +231,7 @@ describe('jobs.run', () => {
     ]);
   });
 
-  it('ends with the error that the promise of `onStatus` rejects with', async () => {
+  it('fails with the error of the promise of `onStatus`', async () => {
     const { acme } = await start();
     const failure = new Error('the log is full');
     const onStatus = async () => {
@@ -241,7 +241,7 @@ describe('jobs.run', () => {
     await expect(runJob(acme, { ...OPTIONS, onStatus })).rejects.toBe(failure);
   });
 
-  it('changes nothing if `decide` returns neither true nor false', async () => {
+  it('leaves the job quoted if `decide` returns neither true nor false', async () => {
     const { acme } = await start();
     await expect(
       runJob(acme, { ...OPTIONS, decide: () => unchecked(undefined) }),

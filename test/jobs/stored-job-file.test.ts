@@ -5,8 +5,8 @@ import { download, start, stopServersAfterTests } from './local-job-files.js';
 
 stopServersAfterTests();
 
-describe('a received job file', () => {
-  it('is delivered from a temporary file if it is large', async () => {
+describe('a downloaded job file', () => {
+  it('is delivered through a temporary file if it is large', async () => {
     const noise = Array.from(
       { length: 60 },
       (_, i) => `{"id":${i},"text":"${randomBytes(100_000).toString('hex')}"}`,
