@@ -18,7 +18,7 @@ function split(
 }
 
 describe('ElementSplitter', () => {
-  it('returns the exact bytes of every element and the rest, for any chunks', () => {
+  it('returns the exact bytes of every array element and of the rest, whatever the chunks', () => {
     const cutDocument = document.chain(({ bytes, elements, rest }) =>
       cuts(bytes.length).map(places => ({ parts: cutAt(bytes, places), elements, rest })),
     );
@@ -29,7 +29,7 @@ describe('ElementSplitter', () => {
     );
   });
 
-  it('returns the same elements if it reads one byte at a time', () => {
+  it('returns the same elements from one byte at a time', () => {
     const bytes = Buffer.from(
       '\ufeff{"a":{"results":["no"]},"re\\u0073ults": [ {"id":1050118621198921728,"t":"]}\\"\\\\"}, -1.5e+3,"é\\n",[[]],null ],"next":"x","n":[1]}\n',
     );
@@ -57,7 +57,7 @@ describe('ElementSplitter', () => {
     expect(splitter.end()).toEqual({});
   });
 
-  it('refuses an element that is cut within a string, though all quotes pair up again (faults matrix, seed 9)', () => {
+  it('refuses an element that is cut off within a string, even if all later quotes pair up (faults matrix, seed 9)', () => {
     const bytes = Buffer.from(
       '{"results":[{"id_str":"1","rul,{"id_str":"2","a":"}},{"b":"x"}],"c":1}',
     );
@@ -71,7 +71,7 @@ describe('ElementSplitter', () => {
     }
   });
 
-  it('refuses a document that ends at any earlier byte', () => {
+  it('refuses a document that is truncated at any byte', () => {
     const bytes = Buffer.from('{"results":[{"a":"b"},1],"next":"x"}');
     for (let place = 0; place < bytes.length; place++)
       expect(() => split([bytes.subarray(0, place)], 'results'), `cut at ${place}`).toThrow(
@@ -112,7 +112,7 @@ describe('ElementSplitter', () => {
 
   const LIMITS = { maxBytes: 30, maxDepth: 3 };
 
-  it('accepts a document exactly at its limits', () => {
+  it('accepts a document exactly at its size and depth limits', () => {
     const within = Buffer.from('{"results":["aaaaaaaaaaaaaaaaaaaaaaaaaaaa",[[[]]]]}');
     expect(split([within], 'results', LIMITS).elements).toHaveLength(2);
   });
@@ -124,7 +124,7 @@ describe('ElementSplitter', () => {
     ['a rest of too many bytes', '{"a":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'],
     ['an element that is too deep', '{"results":[[[[['],
     ['a rest that is too deep', '{"results":[],"a":[[[['],
-  ])('refuses a document beyond its limits: %s', (_, text) => {
+  ])('refuses a document beyond its size or depth limits: %s', (_, text) => {
     for (const parts of [[Buffer.from(text)], [...Buffer.from(text)].map(byte => Buffer.of(byte))])
       expect(() => split(parts, 'results', LIMITS), text).toThrow(/maxBytes|maxDepth/);
   });
@@ -157,7 +157,7 @@ describe('ElementSplitter', () => {
     });
   });
 
-  it('handles a key such as `constructor`, which every object inherits', () => {
+  it('accepts a key such as `constructor`, which every object inherits', () => {
     expect(
       split([Buffer.from('{"__proto__":{"x":1},"results":[1],"constructor":2}')], 'results').rest,
     ).toEqual(JSON.parse('{"__proto__":{"x":1},"constructor":2}'));
@@ -195,8 +195,8 @@ const value = fc
   .tuple(fc.oneof(fc.array(jsonValue), fc.dictionary(fc.string(), jsonValue)), style)
   .map(([json, look]) => Buffer.from(printJson(json, look).trim()));
 
-describe('the end of a value', () => {
-  it('is found after any array or object, however blocks are cut', () => {
+describe('the end of a JSON value', () => {
+  it('is found after any array or object, whatever the chunks', () => {
     fc.assert(
       fc.property(
         value.chain(bytes => fc.tuple(fc.constant(bytes), cuts(bytes.length))),
@@ -242,11 +242,11 @@ describe('the end of a value', () => {
     ['{"a":[1}', 'A bracket has no partner at 7'],
     ['["a" "b"]', 'Expected a comma, a colon or a bracket after a string at 5'],
     ['{"a" 1}', 'Expected a comma, a colon or a bracket after a string at 5'],
-  ])('is refused for %s', (text, message) => {
+  ])('is not found in %s, which causes an error', (text, message) => {
     expect(() => endIn([Buffer.from(text)])).toThrow(message);
   });
 
-  it('is refused if the value nests deeper than `maxDepth`', () => {
+  it('is not found if the value nests deeper than `maxDepth`, which causes an error', () => {
     expect(endIn([Buffer.from('[[[]]]')], 3)).toBe(6);
     expect(() => endIn([Buffer.from('[[[]]]')], 2)).toThrow('nested deeper than 2');
   });

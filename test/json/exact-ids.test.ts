@@ -21,7 +21,7 @@ function exactly(value: Value, key?: string): unknown {
 }
 
 describe('parseExact', () => {
-  it('keeps every digit of long numbers, and otherwise parses like JSON.parse', () => {
+  it('keeps every digit of long numbers, and otherwise returns the same as JSON.parse', () => {
     fc.assert(
       fc.property(fc.oneof(jsonObject, jsonValue), style, (value, look) => {
         const text = printJson(value, look);
@@ -36,11 +36,11 @@ describe('parseExact', () => {
     '{18446744073709551616:""}',
     '{"a":1,18446744073709551616 :2}',
     '[18446744073709551616:1]',
-  ])('refuses a long number as a key: %s', text => {
+  ])('refuses a long number as an object key: %s', text => {
     expect(() => parseExact(text)).toThrow(DataError);
   });
 
-  it('throws a DataError exactly if JSON.parse throws', () => {
+  it('throws a DataError if and only if JSON.parse throws', () => {
     fc.assert(
       fc.property(jsonLike, text => {
         let isJson = true;
@@ -56,19 +56,19 @@ describe('parseExact', () => {
     );
   });
 
-  it('keeps fractions and exponents as numbers, even in ids', () => {
+  it('returns fractions and exponents as numbers, even in ids', () => {
     const text = '{"id":1.5,"a_id":1e3,"n":12345678901234567.5,"m":[12345678901234567e1]}';
     expect(parseExact(text)).toEqual(JSON.parse(text));
   });
 
-  it('names the mistake and shows the start of the document', () => {
+  it('names the mistake and shows the start of the document in its error', () => {
     expect(() => parseExact('{"id":12345678901234567,}')).toThrow(
       /^Not JSON: .* It starts with "\{\\"id\\":12345678901234567,\}"$/,
     );
     expect(() => parseExact('')).toThrow(DataError);
   });
 
-  it('reads a string of ten million escapes', () => {
+  it('parses a string of ten million escapes', () => {
     const text = `"${'\\n'.repeat(10_000_000)}"`;
     expect(parseExact(text)).toHaveLength(10_000_000);
   });

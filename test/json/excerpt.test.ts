@@ -8,7 +8,7 @@ describe('excerpt', () => {
     expect(JSON.parse(excerpt('x'.repeat(200), 120))).toBe('x'.repeat(120));
   });
 
-  it('returns the same for bytes, even if it cuts them inside a character', () => {
+  it('returns the same for bytes, even if the limit is inside a character', () => {
     const text = 'é'.repeat(3_000);
     expect(excerpt(Buffer.from(text))).toBe(excerpt(text));
     expect(excerpt(Buffer.from(`x${text}`))).toBe(excerpt(`x${text}`));

@@ -11,7 +11,7 @@ const LIMITS = { maxBytes: 1_000_000, maxDepth: 100 };
 const framer = () => new JsonArrayFramer(['results'], LIMITS, 'the page');
 
 describe('JsonArrayFramer', () => {
-  it('returns the elements of the parsed document, however it is cut', async () => {
+  it('returns the same elements as JSON.parse, whatever the chunks', async () => {
     await fc.assert(
       fc.asyncProperty(
         document.chain(one => fc.tuple(fc.constant(one), cuts(one.bytes.length))),
@@ -26,14 +26,14 @@ describe('JsonArrayFramer', () => {
     );
   });
 
-  it('returns the elements before an element that is not JSON', async () => {
+  it('returns the elements that precede one that is not JSON', async () => {
     const items: Json[] = [];
     const read = framer().push(Buffer.from('{"results":[{"a":1},{"b":tru},3]}'.padEnd(60)), items);
     await expect(read).rejects.toThrow(DataError);
     expect(items).toEqual([{ a: 1 }]);
   });
 
-  it('names the document and the position of a wrong element', async () => {
+  it('names the document and the position of an invalid element', async () => {
     await expect(
       framer().push(Buffer.from('{"results":[+]}'.padEnd(40)), []),
     ).rejects.toMatchObject({
@@ -41,7 +41,7 @@ describe('JsonArrayFramer', () => {
     });
   });
 
-  it('reports an element that is not JSON before it reports a later mistake', async () => {
+  it('reports an invalid element before a later syntax error', async () => {
     const results = framer();
     const read = async () => {
       await results.push(Buffer.from('{"results":[nul,}'), []);
@@ -50,7 +50,7 @@ describe('JsonArrayFramer', () => {
     await expect(read()).rejects.toThrow(/nul/);
   });
 
-  it('refuses a truncated document at its end', async () => {
+  it('refuses a truncated document when it ends', async () => {
     const results = framer();
     await results.push(Buffer.from('{"results":[1,'), []);
     await expect(results.end([])).rejects.toThrow(DataError);

@@ -41,8 +41,8 @@ const TEXT = fc.array(fc.tuple(fc.nat(50), UNIT), { maxLength: 60 }).map(parts =
   return parts.map(([spaces, unit]) => ' '.repeat(spaces) + unit).join('');
 });
 
-describe('jsonText', () => {
-  it('is parsed like the decoded document, for values of any shape', () => {
+describe('the string that jsonText makes of a JSON document', () => {
+  it('is parsed like the document itself, for values of any shape', () => {
     fc.assert(
       fc.property(fc.oneof(jsonObject, jsonValue), style, (value, look) => {
         expectSame(Buffer.from(printJson(value, look)));
@@ -51,7 +51,7 @@ describe('jsonText', () => {
     );
   });
 
-  it('is parsed like the decoded document, with any characters in keys and values', () => {
+  it('is parsed like the document itself, with any characters in keys and values', () => {
     fc.assert(
       fc.property(TEXT, TEXT, (key, value) => {
         expectSame(Buffer.from(JSON.stringify({ [key]: value })));
@@ -61,12 +61,12 @@ describe('jsonText', () => {
     );
   });
 
-  it('is refused exactly if the decoded document is, with characters outside strings and in escapes', () => {
+  it('is invalid JSON exactly if the document is, with characters outside strings and in escapes', () => {
     for (const text of ['é', '{é:1}', '"a"é', '\ufeff{}', '"\\é"', '"\\\\é"', '"\\u00é0"', '"é'])
       expectSame(Buffer.from(text));
   });
 
-  it('is refused exactly if the decoded document is, with bytes that are not UTF-8', () => {
+  it('is invalid JSON exactly if the document is, with bytes that are not UTF-8', () => {
     for (const bytes of [
       [0x22, 0xe9, 0x22],
       [0x22, 0xc3, 0x22],
@@ -75,7 +75,7 @@ describe('jsonText', () => {
       expectSame(Uint8Array.from(bytes));
   });
 
-  it('is refused exactly if the decoded document is, for any bytes', () => {
+  it('is invalid JSON exactly if the document is, for any bytes', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -88,7 +88,7 @@ describe('jsonText', () => {
     );
   });
 
-  it('is parsed like the decoded document, at every length', () => {
+  it('is parsed like the document itself, at every length', () => {
     for (const length of [0, 1, 2, 3, 4, 15, 16, 17, 32_765, 32_766, 32_767, 32_768, 100_000])
       for (const letter of ['', 'é', '大', '😀', '😀'.repeat(32), '😀'.repeat(33)]) {
         expectSame(Buffer.from(`"${'x'.repeat(length)}${letter}"`));
@@ -96,7 +96,7 @@ describe('jsonText', () => {
       }
   });
 
-  it('contains nothing of a longer document that was converted earlier', () => {
+  it('contains nothing of a longer document that was converted before', () => {
     for (const text of ['é', 'aé', 'abé', 'abcé', 'abc']) {
       jsonText(Buffer.from('é'.repeat(30)));
       expect(jsonText(Buffer.from(text))).toBe(text.replace('é', '\\u00e9'));

@@ -42,7 +42,7 @@ function isMembers(value: Value | undefined): value is { readonly [key: string]:
 }
 
 describe('LazyObject', () => {
-  it('reads every member as parsing does, in any JSON style', () => {
+  it('returns the same members as JSON.parse, in any JSON style', () => {
     fc.assert(
       fc.property(jsonObject, style, asked, fc.boolean(), (members, look, names, seek) => {
         const document = Buffer.from(printJson(members, look));
@@ -56,7 +56,7 @@ describe('LazyObject', () => {
     );
   });
 
-  it('reads nested members as parsing does', () => {
+  it('returns the same nested members as JSON.parse', () => {
     fc.assert(
       fc.property(jsonObject, style, (members, look) => {
         const document = Buffer.from(printJson(members, look));
@@ -72,7 +72,7 @@ describe('LazyObject', () => {
     );
   });
 
-  it('finds the first of several equal keys, and the closing brace', () => {
+  it('finds the position of the first of several equal keys, and of the closing brace', () => {
     fc.assert(
       fc.property(jsonObject, style, asked, (members, look, names) => {
         const text = printJson(members, look);
@@ -92,7 +92,7 @@ describe('LazyObject', () => {
     );
   });
 
-  it('finds the same values as parsing in posts of both formats', () => {
+  it('returns the same values as JSON.parse for posts of both formats', () => {
     const names = ['id', 'id_str', 'matching_rules', 'gnip', 'retweeted_status', 'text', 'body'];
     fc.assert(
       fc.property(
@@ -112,7 +112,7 @@ describe('LazyObject', () => {
     );
   });
 
-  it('finds a key near the end only if it is a key of the document itself', () => {
+  it('finds a key near the end only if it belongs to the document itself, not to a nested object', () => {
     const documents = [
       '{"a":{"x":1,"k":2}}',
       '{"k":1,"a":{"x":1,"k":2}}',
@@ -128,12 +128,12 @@ describe('LazyObject', () => {
     }
   });
 
-  it('is not created for documents that are not objects', () => {
+  it('is undefined for documents that are not objects', () => {
     for (const document of ['', ' ', '[]', '"{}"', '12', 'null', 'x'])
       expect(LazyObject.of(Buffer.from(document))).toBeUndefined();
   });
 
-  it('either throws a DataError or returns a value, for any bytes', () => {
+  it('throws nothing but a DataError, for any bytes', () => {
     fc.assert(
       fc.property(
         fc.oneof(

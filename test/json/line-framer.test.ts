@@ -12,7 +12,7 @@ describe('blank lines between records', () => {
     vi.restoreAllMocks();
   });
 
-  it('are skipped without a search for each of them', async () => {
+  it('are skipped without searching for each line end', async () => {
     const records: Buffer[] = [];
     const block = Buffer.concat([Buffer.alloc(100_000, '\n'), Buffer.from('{"a":1}\n')]);
     const search = vi.spyOn(Buffer.prototype, 'indexOf');
@@ -21,7 +21,7 @@ describe('blank lines between records', () => {
     expect(records.map(String)).toEqual(['{"a":1}']);
   });
 
-  it('count in the position of a damaged line, however blocks are cut', async () => {
+  it('are included in the line number of a damaged line, whatever the chunks', async () => {
     const blank = fc.constantFrom('', ' ', '\t', '\r', ' \t\r');
     const line = fc.oneof({ arbitrary: blank, weight: 3 }, fc.constantFrom('{"a":1}', ' {} '));
     await fc.assert(
@@ -136,7 +136,7 @@ describe('the records of LineFramer', () => {
   );
   const separators = fc.constantFrom<Separator>('\n', '\r\n');
 
-  it('are those that JSON.parse accepts, however blocks are cut', async () => {
+  it('are the lines that JSON.parse accepts, whatever the chunks', async () => {
     await fc.assert(
       fc.asyncProperty(
         separators,

@@ -77,8 +77,8 @@ const mutated = object.chain(json =>
     ),
 );
 
-describe('the scan of records', () => {
-  it('accepts each object that JSON.parse accepts', () => {
+describe('ObjectLines, which scans lines for JSON objects,', () => {
+  it('accepts every object that JSON.parse accepts', () => {
     fc.assert(
       fc.property(object, json => {
         expect(isParsedAsObject(Buffer.from(json))).toBe(true);
@@ -88,14 +88,14 @@ describe('the scan of records', () => {
     );
   });
 
-  it('agrees with JSON.parse about damaged objects', () => {
+  it('agrees with JSON.parse on damaged objects', () => {
     fc.assert(
       fc.property(mutated, json => expectSame(Buffer.from(json))),
       RUNS,
     );
   });
 
-  it('agrees with JSON.parse about the half of one object joined to the half of another', () => {
+  it('agrees with JSON.parse on parts of two objects joined together', () => {
     fc.assert(
       fc.property(object, object, fc.nat(), fc.nat(), (one, other, cut, from) => {
         const joined =
@@ -109,7 +109,7 @@ describe('the scan of records', () => {
     );
   });
 
-  it('agrees with JSON.parse about any bytes', () => {
+  it('agrees with JSON.parse on any bytes', () => {
     const bytes = fc.array(
       fc.oneof(
         token.map(text => Buffer.from(text)),
@@ -169,7 +169,7 @@ describe('the scan of records', () => {
       '{"a":{}"b":1}',
       '{"a":"b""c":1}',
     ],
-  ])('agrees with JSON.parse about %j, wherever it is in a block', json => {
+  ])('agrees with JSON.parse on %j, wherever it is in a block', json => {
     for (let pad = 0; pad < 140; pad++) {
       expectSame(Buffer.from(`{"${'p'.repeat(pad)}":0,${json.slice(1)}`));
       expectSame(Buffer.from(`{"p":"${'\\\\'.repeat(pad % 7)}${'é'.repeat(pad)}","q":${json}}`));
@@ -178,7 +178,7 @@ describe('the scan of records', () => {
     }
   });
 
-  it('accepts any depth that is allowed', () => {
+  it('accepts objects up to the allowed depth', () => {
     for (const depth of [1, 2, 62, 63, 64, 65, 2_999, 3_000, 3_001]) {
       const json = Buffer.from(`{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`);
       expect(isOneObject(json, 3_000)).toBe(depth <= 3_000 && depth > 1);
@@ -193,7 +193,7 @@ describe('the scan of records', () => {
     expect(lines.next).toBe(17);
   });
 
-  it('finds all records of a file, of any size', () => {
+  it('finds all records of a file, whatever their sizes', () => {
     const sizes = [0, 1, 100, 1_000, 5_000, 131_000, 131_060, 131_072, 300_000, 7, 2_000];
     const records = sizes.map((size, index) => `{"n":${index},"text":"${'x'.repeat(size)}"}`);
     const file = Buffer.from(records.map(record => `${record}\n`).join(''));
