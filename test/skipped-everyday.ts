@@ -129,16 +129,16 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
   'test/jobs/fetch-job-file.test.ts': ['is described in the error'],
   'test/jobs/download-job.test.ts': ['names a large file that stays damaged, with its damage'],
   'test/jobs/job-files.test.ts': ['closes its temporary files when a run ends early'],
-  'test/jobs/run-job.test.ts': ['ends if the quote expires during the wait'],
-  'test/jobs/stored-job-file.test.ts': ['is delivered from a temporary file if it is large'],
-  'test/json/frame-objects.test.ts': ['frame-objects-wasm.ts is the compiled frame-objects.as'],
+  'test/jobs/run-job.test.ts': ['fails if the quote expires while it waits'],
+  'test/jobs/stored-job-file.test.ts': ['is delivered through a temporary file if it is large'],
+  'test/json/frame-objects.test.ts': ['frame-objects-wasm.ts is up to date with frame-objects.as'],
   'test/operators/gunzip.test.ts': [
     'needs little memory for a decompression bomb, as a whole file and as a stream',
   ],
   'test/operators/match-rules-stored.test.ts': [
-    'match the same posts as compiled rules, with and without threads',
-    'stay exact while threads move them to rarer terms',
-    'are matched on the main thread if their thread ends',
+    'matches the same posts as compiled rules, with and without threads',
+    'matches exactly while threads re-index the rules by rarer terms',
+    'is matched on the main thread if a worker thread exits',
   ],
   'test/post/bytes/find-members-wasm.test.ts': [
     'find-members-wasm.ts matches what find-members.as compiles to',

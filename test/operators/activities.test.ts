@@ -27,7 +27,7 @@ const badTags = new Flow(async function* () {
 });
 
 describe('activities', () => {
-  it('makes activities that are views of the records, and removes the messages', async () => {
+  it('creates activities as views of the records, and separates stream messages from posts', async () => {
     const records = [post, warning, other, completed].map(recordOf);
     const source = new Flow(async function* () {
       yield { items: records, cursor: { next: 1 }, origin: 'here' };
@@ -49,7 +49,7 @@ describe('activities', () => {
     expect([...progress.dropped]).toEqual([['messages', 2]]);
   });
 
-  it('refuses a block of several lines, even with `onDamaged`', async () => {
+  it('refuses a record of several lines, even with `onDamaged`', async () => {
     const block = recordOf('{"created_at":"x","id":1}\n{"created_at":"x","id":2}\n{"crea');
     const source = new Flow(async function* () {
       yield { items: [block], origin: 'a.jsonl' };
@@ -80,7 +80,7 @@ describe('activities', () => {
     },
   );
 
-  it('delivers all records before one that is not JSON, and refuses that one with the name of its file', async () => {
+  it('delivers all records that precede one that is not JSON, and fails with the name of its file', async () => {
     const source = new Flow(async function* () {
       yield {
         items: [post, '{nonsense}'].map(recordOf),
@@ -93,7 +93,7 @@ describe('activities', () => {
     expect(error).toMatchObject({ position: { origin: '2018/a.json.gz' } });
   });
 
-  it('names the file of a damaged post even if the post is parsed later', async () => {
+  it('names the file of a damaged post even if the post is parsed only later', async () => {
     const source = new Flow(async function* () {
       yield { items: [recordOf('{"created_at":"x","text":"no id"}')], origin: 'a.json.gz' };
     });
@@ -104,7 +104,7 @@ describe('activities', () => {
     }
   });
 
-  it('rejects with the error of the function that receives messages', async () => {
+  it('rejects with the error of `onMessage`', async () => {
     const failure = new Error('no');
     const flow = activities({
       onMessage() {

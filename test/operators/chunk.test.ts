@@ -23,7 +23,7 @@ const each = (count: number, items: number): Step[] =>
   Array.from({ length: count }, () => ({ items, cursor: true, wait: 'none' }));
 
 describe('chunk', () => {
-  it('keeps every item in order over any crashes, in chunks of at most `count` items', async () => {
+  it('delivers every item in order despite crashes, in chunks of at most `count` items', async () => {
     await fc.assert(
       fc.asyncProperty(
         steps,
@@ -44,12 +44,12 @@ describe('chunk', () => {
     );
   });
 
-  it('fills all chunks but the last', async () => {
+  it('fills every chunk except the last', async () => {
     const chunks = await all(chunk<string>(4)(scripted('a', each(3, 6))));
     expect(chunks.map(({ length }) => length)).toEqual([4, 4, 4, 4, 2]);
   });
 
-  it('has a cursor if it holds no items back, and sometimes shortens a chunk to deliver a cursor', async () => {
+  it('delivers cursors only when it holds no items back, shortening a chunk if necessary', async () => {
     const cursors: unknown[] = [];
     const lengths: number[] = [];
     // A batch of 7 and a chunk of 10 end at the same item only after 10 batches. The first cursor
@@ -100,7 +100,7 @@ describe('chunk', () => {
     ]);
   });
 
-  it('ends immediately on an abort while it waits, and with the error of its source', async () => {
+  it('ends immediately on an abort or an error of its source, even while it waits', async () => {
     const failure = new Error('broken');
     const failing = new Flow<number>(async function* () {
       yield { items: [1, 2, 3] };
@@ -130,7 +130,7 @@ describe('chunk', () => {
     expect(closed).toBe(true);
   });
 
-  it('delivers several items at a time to mapAsync, in order', async () => {
+  it('passes several items at a time to mapAsync, in order', async () => {
     let now = 0;
     let most = 0;
     const sums = mapAsync(
@@ -150,7 +150,7 @@ describe('chunk', () => {
     expect(kept.join(' ')).toBe(names.join(' '));
   });
 
-  it('refuses a wrong count or wait', () => {
+  it('throws an OptionError for a wrong count or wait', () => {
     for (const count of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])
       expect(() => chunk(count)).toThrow(OptionError);
     expect(() => chunk(1, { waitMs: 0 })).toThrow('chunk: `waitMs` must be milliseconds');

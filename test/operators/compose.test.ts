@@ -23,7 +23,7 @@ async function batchesIn(flow: Flow<number>, resume?: Cursor): Promise<Batch<num
 }
 
 describe('compose', () => {
-  it('applies its operators in order, once for each run', async () => {
+  it('applies its operators in order, separately for each run', async () => {
     const composed = compose(
       double,
       async function* (values) {
@@ -42,7 +42,7 @@ describe('compose', () => {
     expect(await pipeline(source(), eight, eight, take(2), collect())).toEqual([0, 2 ** 16]);
   });
 
-  it('resumes like its operators, with the same identity', async () => {
+  it('has the same identity in checkpoints as its operators, and resumes like them', async () => {
     const [composed, listed] = [compose(double, take(3))(source()), take(3)(double(source()))];
     expect(identityOf(composed)).toEqual(identityOf(listed));
     const [first] = await batchesIn(composed);
@@ -50,7 +50,7 @@ describe('compose', () => {
     expect(rest.flatMap(({ items }) => items)).toEqual([2, 4]);
   });
 
-  it('refuses a value that is not an operator, with its position', () => {
+  it('throws an OptionError with the position of a value that is not an operator', () => {
     expect(() => compose(...unchecked<[typeof double]>([]))).toThrow(OptionError);
     expect(() => compose(unchecked<typeof double>([]), double)).toThrow(
       'Expected argument 1 of `compose` to be an operator',

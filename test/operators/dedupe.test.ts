@@ -59,7 +59,7 @@ describe('dedupe', () => {
     ['texts', (n: number) => `{"id":${n}}`],
     ['activities with a tag', (n: number) => ({ tag: 'snow', activity: postOf(n) })],
     ['objects without an id', (n: number) => ({ n })],
-  ])('refuses %s instead of dropping all but the first', async (_, make) => {
+  ])('fails for %s instead of dropping all but the first', async (_, make) => {
     const items = unchecked<Activity[]>(Array.from({ length: 10 }, (_, n) => make(n)));
     const error = await all(dedupe()(source([items]))).catch(thrown => thrown);
     expect(error).toBeInstanceOf(DataError);
@@ -78,7 +78,7 @@ describe('dedupe', () => {
       () => Promise.reject(new Error('no')),
       /returned a promise\. /,
     ],
-  ])('refuses items whose key %s', async (_, key, message) => {
+  ])('fails for items whose key %s', async (_, key, message) => {
     const flow = dedupe({ key: key as (item: object) => string })(source([[{}, {}]]));
     const error = await all(flow).catch(thrown => thrown);
     expect(error).toBeInstanceOf(DataError);
@@ -114,7 +114,7 @@ describe('dedupe', () => {
     );
   });
 
-  it('can be used twice in a pipeline, with a separate part of the cursor each', async () => {
+  it('can be used twice in a pipeline, each with its own part of the cursor', async () => {
     const batches = [
       ['a1', 'a2', 'b1'],
       ['b2', 'c1', 'a1'],
@@ -128,7 +128,7 @@ describe('dedupe', () => {
     expect((await batchesOf(flow, kept)).map(({ items }) => items)).toEqual([['c1'], ['d1']]);
   });
 
-  it('counts dropped items under its name', async () => {
+  it('counts dropped items under the name dedupe', async () => {
     const progress = new Progress();
     const flow = dedupe({ ...byKey, name: 'repeats' })(
       dedupe(byKey)(source([['a', 'a', 'b', 'a']])),
@@ -161,7 +161,7 @@ describe('dedupe', () => {
     expect([...(counts?.dropped ?? [])]).toEqual([['repeats', 3]]);
   });
 
-  it('starts each run empty, and has no cursor if its input has none', async () => {
+  it('starts each run without known ids, and has no cursor if its input has none', async () => {
     async function* plain() {
       yield 'a';
       yield 'a';
@@ -188,7 +188,7 @@ describe('dedupe', () => {
     await expect(batchesOf(flow, { dedupe: 5, inner: { next: 1 } })).rejects.toThrow(OptionError);
   });
 
-  it('refuses an empty window', () => {
+  it('throws an OptionError for a window of 0', () => {
     expect(() => dedupe({ window: 0 })).toThrow(OptionError);
   });
 });

@@ -8,7 +8,7 @@ import { unchecked } from '../unchecked.js';
 import { batchesOf, source } from './batches.js';
 
 describe('filter', () => {
-  it('keeps items that pass, with cursor and origin', async () => {
+  it('keeps items that pass, with the cursor and origin of their batch', async () => {
     const flow = filter((item: string | number) => item !== 'a')(source([['a', 1], [2]]));
     expect(await batchesOf(flow)).toEqual([
       { items: [1], cursor: { next: 1 }, origin: 'here' },
@@ -16,7 +16,7 @@ describe('filter', () => {
     ]);
   });
 
-  it('narrows the type', async () => {
+  it('narrows the type of its items with a type guard', async () => {
     const strings: Flow<string> = filter(
       (item: string | number): item is string => typeof item === 'string',
     )(source([['a', 1], [2]]));
@@ -26,7 +26,7 @@ describe('filter', () => {
     ]);
   });
 
-  it('counts dropped items under its name', async () => {
+  it('counts dropped items under the name filter', async () => {
     const progress = new Progress();
     const strings = filter((item: string | number) => typeof item === 'string')(
       source([['a', 1], [2]]),
@@ -44,7 +44,7 @@ describe('filter', () => {
     ['a promise that rejects', () => Promise.reject(new Error('no answer'))],
     // biome-ignore lint/suspicious/noThenProperty: the promise of another library
     ['an object with a `then`', () => ({ then: (resolve: () => void) => resolve() })],
-  ])('refuses %s as its test', async (_name, test) => {
+  ])('refuses %s as its test function', async (_name, test) => {
     const flow = filter<number>(unchecked<() => boolean>(test))(source([[1, 2]]));
     const error = await all(flow).catch(thrown => thrown);
     expect(error).toBeInstanceOf(OptionError);
@@ -54,7 +54,7 @@ describe('filter', () => {
     });
   });
 
-  it('accepts an untyped test that returns values other than true and false', async () => {
+  it('accepts an untyped test function that returns values other than true and false', async () => {
     const length = (text: string) => unchecked<boolean>(text.length);
     expect(await all(filter(length)(source([['', 'a'], ['']])))).toEqual(['a']);
   });

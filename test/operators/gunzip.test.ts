@@ -29,7 +29,7 @@ async function inflated(flow: AsyncIterable<Uint8Array>): Promise<Buffer> {
 }
 
 describe('gunzip', () => {
-  it('returns the original bytes of any file in any chunks', async () => {
+  it('returns the original bytes of any file, whatever the chunks', async () => {
     await fc.assert(
       fc.asyncProperty(
         file.chain(({ gzip, plain }) =>
@@ -45,7 +45,7 @@ describe('gunzip', () => {
     );
   });
 
-  it('keeps the cursor and the origin of every file, in one or several batches', async () => {
+  it('keeps the cursor and the origin of every file, whether it arrives in one batch or several', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(
@@ -79,7 +79,7 @@ describe('gunzip', () => {
   const two = [gzipSync('one'), gzipSync(Buffer.from('two'.repeat(100)))] as const;
   const both = Buffer.concat(two);
 
-  it('refuses a file truncated at any byte, with its name and length', async () => {
+  it('fails with the name and length of a file that is truncated at any byte', async () => {
     for (let end = 0; end < both.length; end++) {
       if (end === two[0].length) continue; // cut between members, which leaves a valid file
       const cut = both.subarray(0, end);
@@ -95,7 +95,7 @@ describe('gunzip', () => {
     }
   });
 
-  it('refuses input without file boundaries truncated at any byte', async () => {
+  it('fails for input without file boundaries that is truncated at any byte', async () => {
     for (let end = 1; end < both.length; end++)
       if (end !== two[0].length)
         expect((await until(gunzip()(blocks([both.subarray(0, end)])))).error).toBeInstanceOf(
@@ -104,14 +104,14 @@ describe('gunzip', () => {
     expect(await all(gunzip()(blocks([])))).toEqual([]);
   });
 
-  it('delivers everything it can inflate before it refuses a truncated file', async () => {
+  it('delivers everything it can inflate before it fails for a truncated file', async () => {
     const text = Array.from({ length: 5000 }, (_, i) => `line ${i * 7919}`).join('\n');
     const gzip = gzipSync(text);
     const { items } = await until(gunzip()(filesOf([gzip.subarray(0, -1)])));
     expect(Buffer.concat(items).toString()).toBe(text);
   });
 
-  it('refuses a flipped bit in any byte that affects the data', async () => {
+  it('fails if a bit is flipped in any byte that affects the data', async () => {
     const plain = 'plain text, and more of it '.repeat(5);
     const gzip = gzipSync(plain);
     for (let at = 0; at < gzip.length; at++) {
@@ -138,7 +138,7 @@ describe('gunzip', () => {
     ['text after zeros', Buffer.from('\0\0\0junk')],
     ['one byte', Buffer.from([0x1f])],
     ['a second header of another kind', Buffer.from([0x1f, 0x8b, 0x09])],
-  ])('refuses %s after the end of the data', async (_, junk) => {
+  ])('fails for %s after the end of the data', async (_, junk) => {
     const bytes = Buffer.concat([gzipSync('data'), junk]);
     for (let place = 0; place <= bytes.length; place++) {
       const { items, error } = await until(gunzip()(filesOf(cutAt(bytes, [place]))));
@@ -147,7 +147,7 @@ describe('gunzip', () => {
     }
   });
 
-  it("refuses a file that is not gzip with advice, or passes it with `plain: 'pass'`", async () => {
+  it("fails with advice for a file that is not gzip, or passes it with `plain: 'pass'`", async () => {
     const files = filesOf(
       [Buffer.from('{"a":1}')],
       [Buffer.from('{"b'), Buffer.from('":2}')],
@@ -222,7 +222,7 @@ describe('gunzip', () => {
     }
   });
 
-  it('refuses exactly the files that inflate to more than maxBytes', async () => {
+  it('fails for exactly the files that inflate to more than maxBytes', async () => {
     for (const size of [1_000, 3_000_000]) {
       const gzip = gzipSync(Buffer.alloc(size));
       const files = filesOf([gzip], [gzip.subarray(0, 20), gzip.subarray(20)]);
@@ -248,7 +248,7 @@ describe('gunzip', () => {
     expect(taken).toBe(50);
   });
 
-  it('delivers everything that it received before its input failed, and rejects with the error', async () => {
+  it('delivers everything that it received before its input failed, and rejects with that error', async () => {
     const failure = new Error('the source failed');
     const source = new Flow<Uint8Array>(async function* () {
       yield { items: [gzipSync('one')], cursor: { file: 1 } };
@@ -273,7 +273,7 @@ describe('gunzip', () => {
     expect(closed).toBe(1);
   });
 
-  it('refuses wrong options', () => {
+  it('throws an OptionError for wrong options', () => {
     expect(() => gunzip({ plain: 'maybe' as 'pass' })).toThrow(OptionError);
     expect(() => gunzip({ maxBytes: -1 })).toThrow(OptionError);
   });

@@ -38,7 +38,7 @@ async function* largeDocument(): AsyncGenerator<Buffer> {
 }
 
 describe('jsonArray', () => {
-  it('reads a document that is an array', async () => {
+  it('delivers the elements of a document that is an array', async () => {
     const list = Buffer.from('[{"id":1050118621198921728},{"id":2}]');
     expect(await all(jsonArray()(blocks([list])))).toEqual([
       { id: '1050118621198921728' },
@@ -47,7 +47,7 @@ describe('jsonArray', () => {
   });
 
   it.each<[path: string | string[]]>([['data.items'], [['data', 'items']]])(
-    'reads an array at the path %j',
+    'delivers the elements of an array at the path %j',
     async path => {
       const page = Buffer.from(
         '{"items":[0],"data":{"n":[1],"items":[{"id":1},2]},"b":{"items":[3]}}',
@@ -56,12 +56,12 @@ describe('jsonArray', () => {
     },
   );
 
-  it('reads keys with dots from a list, and elements of arrays by their index', async () => {
+  it('accepts a path as a list, with keys that contain dots and with array indexes', async () => {
     const page = Buffer.from('[{"a.b":[1]},{"a.b":[2]}]');
     expect(await all(jsonArray(['1', 'a.b'])(blocks([page])))).toEqual([2]);
   });
 
-  it('returns the same as JSON.parse with exact ids, at any path and for any cuts', async () => {
+  it('returns the same as JSON.parse with exact ids, for any path and chunks', async () => {
     await fc.assert(
       fc.asyncProperty(
         placed.chain(one => fc.tuple(fc.constant(one), cuts(one.bytes.length))),
@@ -73,7 +73,7 @@ describe('jsonArray', () => {
     );
   });
 
-  it('refuses a changed document that JSON.parse refuses', async () => {
+  it('fails for a damaged document if JSON.parse does', async () => {
     await fc.assert(
       fc.asyncProperty(
         placed,
@@ -110,7 +110,7 @@ describe('jsonArray', () => {
     ['with a comma too many', '{"data":{"items":[{"a":1,}]}}', 'damaged or cut short at "}', 25],
     ['that is empty', '', 'is empty', 0],
     ['with more after it', '{"data":{"items":[]}}{}', 'jsonLines() reads objects', 21],
-  ])('refuses a document %s, with the position', async (_, text, message, byteOffset) => {
+  ])('fails for a document %s, with the position', async (_, text, message, byteOffset) => {
     const bytes = Buffer.from(text);
     for (let place = 0; place <= bytes.length; place++) {
       const { error } = await until(jsonArray('data.items')(filesOf(cutAt(bytes, [place]))));
@@ -122,7 +122,7 @@ describe('jsonArray', () => {
     }
   });
 
-  it('delivers the elements that precede a mistake in the document', async () => {
+  it('delivers the elements that precede a syntax error in the document', async () => {
     const damaged = Buffer.from('[{"a":1},2,{"b":tru},3]');
     for (let place = 0; place <= damaged.length; place++) {
       const { items } = await until(jsonArray()(blocks(cutAt(damaged, [place]))));
@@ -130,7 +130,7 @@ describe('jsonArray', () => {
     }
   });
 
-  it('keeps no memory of the elements that it has delivered', async () => {
+  it('releases the memory of elements that it has delivered', async () => {
     const used = () => {
       collectGarbage();
       return process.memoryUsage().heapUsed;
@@ -142,7 +142,7 @@ describe('jsonArray', () => {
     expect(count).toBe(20_001);
   });
 
-  it('returns the same as parsing the whole document, for any chunks', async () => {
+  it('returns the same as parsing the whole document, whatever the chunks', async () => {
     const cutDocument = document.chain(({ bytes, elements }) =>
       cuts(bytes.length).map(places => ({ parts: cutAt(bytes, places), elements })),
     );
@@ -156,7 +156,7 @@ describe('jsonArray', () => {
     );
   });
 
-  it('reads only the array at the top level, and checks the rest of the document', async () => {
+  it('reads only the array at its path, and checks the rest of the document', async () => {
     const nested = '{"a":{"rules":[0]},"rules":[1,{"rules":[2]}],"b":{"rules":[3]}}';
     expect(await all(jsonArray('rules')(blocks([Buffer.from(nested)])))).toEqual([
       1,
@@ -170,7 +170,7 @@ describe('jsonArray', () => {
     }
   });
 
-  it('accepts nesting outside the array up to the same depth', async () => {
+  it('accepts the same depth of nesting outside the array as within', async () => {
     const deep = `{"a":${'['.repeat(2_500)}${']'.repeat(2_500)},"rules":[1]}`;
     expect(await all(jsonArray('rules')(blocks([Buffer.from(deep)])))).toEqual([1]);
   });
@@ -208,7 +208,7 @@ describe('jsonArray', () => {
     '[1]',
     '',
     '<html>',
-  ])('refuses %s', async text => {
+  ])('fails for %s', async text => {
     const bytes = Buffer.from(text);
     for (let place = 0; place <= bytes.length; place++) {
       const { error } = await until(jsonArray('results')(filesOf(cutAt(bytes, [place]))));
@@ -218,7 +218,7 @@ describe('jsonArray', () => {
   });
 
   it.each([2, 3, 5, 9])(
-    'accepts an element of exactly maxDepth %i, and refuses deeper ones',
+    'accepts an element of exactly maxDepth %i, and fails for a deeper one',
     async maxDepth => {
       const nested = (depth: number) =>
         Buffer.from(`{"results":[${'['.repeat(depth)}${']'.repeat(depth)}]}`);
@@ -229,7 +229,7 @@ describe('jsonArray', () => {
     },
   );
 
-  it('limits the size of an element, not of the document', async () => {
+  it('limits the size of each element, but not of the document', async () => {
     const limits = { maxBytes: 100, maxDepth: 5 };
     const rule = JSON.stringify({ value: 'x'.repeat(80) });
     const long = Buffer.from(`{"results":[${Array(2000).fill(rule).join(',')}],"a":1}`);

@@ -6,7 +6,7 @@ import { blocks, cutAt, cuts, filesOf, texts, until } from '../json/cut.js';
 import { document } from '../json/json-documents.js';
 
 describe('jsonElements', () => {
-  it('delivers the elements of every document, file by file, for any chunks', async () => {
+  it('delivers the elements of every document, file by file, whatever the chunks', async () => {
     const cutDocument = document.chain(({ bytes, elements }) =>
       cuts(bytes.length).map(places => ({ parts: cutAt(bytes, places), elements })),
     );
@@ -36,7 +36,7 @@ describe('jsonElements', () => {
     ['a document that is cut short', '{"results":[{"a":1}]'],
     ['an empty document', ''],
     ['an error page', '<html>'],
-  ])('refuses %s, with the name of its file', async (_, text) => {
+  ])('fails for %s, with the name of its file', async (_, text) => {
     for (const flow of [filesOf([Buffer.from(text)]), blocks([Buffer.from(text)], 'file 0')]) {
       const { error } = await until(jsonElements('results')(flow));
       expect(error).toBeInstanceOf(DataError);
@@ -44,7 +44,7 @@ describe('jsonElements', () => {
     }
   });
 
-  it('delivers the complete elements before the error of a damaged document', async () => {
+  it('delivers the complete elements of a damaged document before it fails', async () => {
     const { items, error } = await until(
       jsonElements('results')(blocks([Buffer.from('{"results":[{"a":1},{"b":[}]}')])),
     );
@@ -53,7 +53,7 @@ describe('jsonElements', () => {
   });
 
   it.each(['{"a":1,}', '{"a" 1}', '{"a":tru}', '{"a":1 "b":2}', 'tru', '[1,]'])(
-    'refuses the element %s, which is not JSON, but delivers the elements before it',
+    'fails for the element %s, which is not JSON, after it delivers the elements before it',
     async element => {
       const page = Buffer.from(`{"results":[{"a":1},${element},{"b":2}]}`);
       for (let place = 0; place <= page.length; place++) {
@@ -67,7 +67,7 @@ describe('jsonElements', () => {
     },
   );
 
-  it('refuses wrong options', () => {
+  it('throws an OptionError for wrong options', () => {
     expect(() => jsonElements('results', { maxBytes: Number.NaN })).toThrow(OptionError);
   });
 });

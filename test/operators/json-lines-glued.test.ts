@@ -110,7 +110,7 @@ describe.each(WAYS)('several records on one line, %s', way => {
   const lines = (items: readonly string[]) => items.map(item => `${item}\n`).join('');
 
   it.each(CASES)(
-    'are written as one line each, and the rest is an error: %s',
+    'are written as separate lines if they are whole, and the rest is an error: %s',
     async (_, line, whole, damaged) => {
       await writeFile(path.join(input, 'a.jsonl.gz'), gzipSync(`${line}\n${C}\n`));
       const { contents, ...outcome } = await run(
@@ -126,7 +126,7 @@ describe.each(WAYS)('several records on one line, %s', way => {
   );
 
   it.each(CASES)(
-    'are written as one line each, and the rest to the `damaged` file: %s',
+    'are written as separate lines if they are whole, and the rest goes to the `damaged` file: %s',
     async (_, line, whole, damaged) => {
       await writeFile(path.join(input, 'a.jsonl.gz'), gzipSync(`${C}\n${line}\n`));
       const log = path.join(folder, 'damaged.jsonl');
@@ -162,7 +162,7 @@ describe.each(WAYS)('several records on one line, %s', way => {
     ['101', false, B],
     ['102', false, A],
     ['101', true, `${MASKED}\n${B}`],
-  ])('are deleted separately: %s, masked: %s', async (id, mask, expected) => {
+  ])('are removed separately if they are deleted: %s, masked: %s', async (id, mask, expected) => {
     await writeFile(path.join(input, 'a.jsonl'), `${mask ? AS_LONG : A}${B}\n`);
     const tombstones = await openTombstones(path.join(folder, 'tombstones'));
     await tombstones.record([ofPost('delete', id)]);
@@ -176,7 +176,7 @@ describe.each(WAYS)('several records on one line, %s', way => {
 });
 
 describe('several records on one line', () => {
-  it('are deleted separately by applyCompliance', async () => {
+  it('are removed separately by applyCompliance', async () => {
     await writeFile(path.join(input, 'a.jsonl'), `${A}${B}\n${C}\n`);
     const tombstones = await openTombstones(path.join(folder, 'tombstones'));
     await tombstones.record([ofPost('delete', '102')]);
@@ -190,7 +190,7 @@ describe('several records on one line', () => {
     [`${A}${B}`, 0],
     [`${A}${B.slice(0, CUT)}`, 1],
     [`${START}"a":1,}`, 1],
-  ])('set the exit code of the command: %#', async (line, code) => {
+  ])('determine the exit code of the command millrace: %#', async (line, code) => {
     await writeFile(path.join(input, 'a.jsonl'), `${line}\n`);
     const command = compiled(path.resolve(import.meta.dirname, '../../src/command/millrace.ts'));
     const out = path.join(folder, 'a.csv');

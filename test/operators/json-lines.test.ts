@@ -12,7 +12,7 @@ const object = fc
   .map(value => JSON.stringify(value));
 
 describe('jsonLines', () => {
-  it('returns the exact bytes of every object, for any chunks and line ends', async () => {
+  it('returns the exact bytes of every object, whatever the chunks and line ends', async () => {
     const line = fc.tuple(object, fc.constantFrom('\n', '\r\n', '\n\n', '\r\n\r\n', ' \t\r\n'));
     await fc.assert(
       fc.asyncProperty(
@@ -31,7 +31,7 @@ describe('jsonLines', () => {
     );
   });
 
-  it('returns the same objects if it reads one byte at a time', async () => {
+  it('returns the same objects from one byte at a time', async () => {
     const bytes = Buffer.from('\ufeff{"a":"é\u{1f600}"}\r\n\r\n{"b":[1]}\n{"c":{}}');
     for (let place = 0; place <= bytes.length; place++)
       expect(await texts(jsonLines()(blocks(cutAt(bytes, [place]))))).toEqual([
@@ -41,7 +41,7 @@ describe('jsonLines', () => {
       ]);
   });
 
-  it('accepts a byte order mark at the start of a file, and refuses it on a later line', async () => {
+  it('accepts a byte order mark at the start of a file, but not on a later line', async () => {
     const mark = '\ufeff';
     const files = filesOf([Buffer.from(`${mark}{"a":1}\n`)], [Buffer.from(`${mark}{"b":2}\n`)]);
     expect(await texts(jsonLines()(files))).toEqual(['{"a":1}', '{"b":2}']);
@@ -112,7 +112,7 @@ describe('jsonLines', () => {
   });
 
   it.each(['{"a":1', '{"a":{"b":1}', '{"a":"}', '{"a":"\\u00}', '{', 'null'])(
-    'refuses the incomplete last line %s, but delivers the lines before it',
+    'fails for the incomplete last line %s, after it delivers the lines before it',
     async tail => {
       const files = filesOf([Buffer.from('{"a":1}\n'), Buffer.from(tail)], [Buffer.from('{}')]);
       const { items, error } = await until(jsonLines()(files));
@@ -122,7 +122,7 @@ describe('jsonLines', () => {
     },
   );
 
-  it('refuses a line that is not an object, with its position', async () => {
+  it('fails with the position of a line that is not an object', async () => {
     const { items, error } = await until(
       jsonLines()(blocks([Buffer.from('{"a":1}\r\n\r\n[1,'), Buffer.from('2]\n{"b":2}\n')])),
     );
@@ -135,7 +135,7 @@ describe('jsonLines', () => {
     });
   });
 
-  it('refuses a line longer than maxBytes before the line ends', async () => {
+  it('fails for a line longer than maxBytes before the line ends', async () => {
     async function* endless() {
       while (true) yield Buffer.alloc(1000, 0x61);
     }
@@ -150,7 +150,7 @@ describe('jsonLines', () => {
     });
   });
 
-  it('skips only the line that is too large, however blocks are cut', async () => {
+  it('skips only the line that is too large, whatever the chunks', async () => {
     const bytes = Buffer.from(`{"a":1}\n{"b":"${'x'.repeat(20)}"} \n{"c":3}\n \n{"d":4}\n`);
     for (let place = 0; place <= bytes.length; place++) {
       const told: number[] = [];
@@ -165,7 +165,7 @@ describe('jsonLines', () => {
     }
   });
 
-  it('refuses exactly the lines that nest deeper than maxDepth', async () => {
+  it('fails for exactly the lines that nest deeper than maxDepth', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(
@@ -198,7 +198,7 @@ describe('jsonLines', () => {
   });
 
   it.each(range(1, 12))(
-    'accepts a line of exactly maxDepth %i, and refuses deeper ones',
+    'accepts a line of exactly maxDepth %i, and fails for a deeper one',
     async maxDepth => {
       const shapes: readonly ((depth: number) => string)[] = [
         depth => `${'{"":'.repeat(depth - 1)}{}${'}'.repeat(depth - 1)}`,
@@ -220,7 +220,7 @@ describe('jsonLines', () => {
     },
   );
 
-  it('refuses gzip and items that are not bytes, with advice', async () => {
+  it('fails with advice for gzip and for items that are not bytes', async () => {
     const gzip = await until(jsonLines()(blocks([gzipSync('{"a":1}\n')])));
     expect(gzip.error).toMatchObject({ message: expect.stringContaining('put gunzip() first') });
     const text = Readable.from(['{"a":1}\n']) as AsyncIterable<Buffer>;
@@ -233,7 +233,7 @@ describe('jsonLines', () => {
     }
   });
 
-  it('refuses wrong options', () => {
+  it('throws an OptionError for wrong options', () => {
     expect(() => jsonLines({ maxBytes: 0 })).toThrow(OptionError);
     expect(() => jsonLines({ maxDepth: 1.5 })).toThrow(OptionError);
     expect(() => jsonLines({ separator: ';' as '\n' })).toThrow(OptionError);

@@ -23,22 +23,25 @@ describe('mapAsync', () => {
   it.each<[string, (items: readonly number[]) => number[][]]>([
     ['within a batch', items => [[...items]]],
     ['across batches', items => items.map(n => [n])],
-  ])('uses its full concurrency and no more %s', async (_, batchesOfItems) => {
-    let now = 0;
-    let most = 0;
-    const counted = mapAsync(
-      async (n: number) => {
-        most = Math.max(most, ++now);
-        await new Promise(setImmediate);
-        now--;
-        return n;
-      },
-      { concurrency: 4 },
-    );
-    const items = Array.from({ length: 30 }, (_, n) => n);
-    expect(await all(counted(source(batchesOfItems(items))))).toEqual(items);
-    expect(most).toBe(4);
-  });
+  ])(
+    'runs exactly as many calls at a time as `concurrency` allows %s',
+    async (_, batchesOfItems) => {
+      let now = 0;
+      let most = 0;
+      const counted = mapAsync(
+        async (n: number) => {
+          most = Math.max(most, ++now);
+          await new Promise(setImmediate);
+          now--;
+          return n;
+        },
+        { concurrency: 4 },
+      );
+      const items = Array.from({ length: 30 }, (_, n) => n);
+      expect(await all(counted(source(batchesOfItems(items))))).toEqual(items);
+      expect(most).toBe(4);
+    },
+  );
 
   describe('after a failed call', () => {
     const failed = async () => {
@@ -66,7 +69,7 @@ describe('mapAsync', () => {
       expect(state.closed).toBe(1);
     });
 
-    it('starts no more calls', async () => {
+    it('starts no further calls', async () => {
       const { started } = await failed();
       const startedThen = started.length;
       await new Promise(resolve => setTimeout(resolve, 5));
@@ -81,7 +84,7 @@ describe('mapAsync', () => {
   });
 });
 
-describe('mapAsync, aborted', () => {
+describe('mapAsync, when it is aborted,', () => {
   it('ends immediately even if running calls ignore the signal', async () => {
     const reason = new Error('enough');
     const controller = new AbortController();

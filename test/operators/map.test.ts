@@ -26,7 +26,7 @@ describe('map', () => {
 });
 
 describe('map with an async function', () => {
-  it('refuses the promise it returns, even one that rejects', async () => {
+  it('throws an OptionError for the returned promise, even if it rejects', async () => {
     for (const promise of [() => Promise.resolve(1), () => Promise.reject(new Error('no'))]) {
       const error = await all(map(promise)(source([[1, 2]]))).catch(thrown => thrown);
       expect(error).toBeInstanceOf(OptionError);

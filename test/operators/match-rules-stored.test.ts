@@ -170,8 +170,8 @@ function arbitraryRules() {
     );
 }
 
-describe('rules given as a list for stored files', () => {
-  it('match the same posts as compiled rules, with and without threads', async () => {
+describe('a list of rules for matchRules on stored files', () => {
+  it('matches the same posts as compiled rules, with and without threads', async () => {
     const bad = fc.constantFrom(
       '{"info":{"message":"x"}}',
       '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":10001,"id_str":"10001"}',
@@ -246,7 +246,7 @@ describe('rules given as a list for stored files', () => {
   ];
 
   it.each(['before', 'after'] as const)(
-    'match the same posts as compiled rules if posts are hidden or changed %s',
+    'matches the same posts as compiled rules if posts are hidden or changed %s',
     async where => {
       const paths = await store(FILES);
       await using tombstones = await openTombstones(path.join(await temporaryFolder(), 'deleted'));
@@ -270,7 +270,7 @@ describe('rules given as a list for stored files', () => {
     },
   );
 
-  it('stay exact while threads move them to rarer terms', async () => {
+  it('matches exactly while threads re-index the rules by rarer terms', async () => {
     const words = Array.from({ length: 30 }, (_, n) => `w${n}`);
     const posts = Array.from({ length: 6_000 }, (_, n) => {
       const own = words.filter((_, at) => (n * (at + 3)) % (at + 2) === 0);
@@ -288,32 +288,32 @@ describe('rules given as a list for stored files', () => {
     expect(await run(paths, matchRules(rules, { frequency }), 2)).toEqual(expected);
   });
 
-  describe('in a plan', () => {
+  describe('in the plan of the engine', () => {
     const posts = activities()(jsonLines()(gunzip()(localFiles('in'))));
 
-    it('are planned completely', () => {
+    it('runs completely on threads', () => {
       expect(Plan.in(matchRules(RULES)(posts))?.isComplete).toBe(true);
     });
 
-    it('are planned only if they are not compiled', () => {
+    it('is planned only if the caller has not compiled the rules', () => {
       expect(Plan.in(matchRules(compileRules(RULES))(posts))).toBeUndefined();
     });
 
-    it('are planned only if there is one list', () => {
+    it('is planned only if the pipeline has no second list', () => {
       expect(Plan.in(matchRules(RULES)(matchRules(RULES)(posts)))).toBeUndefined();
     });
 
-    it('have no plan if an operator before them may change posts', () => {
+    it('is not planned after an operator that may change posts', () => {
       const routed = routeByTag()(unchecked(posts));
       expect(Plan.in(matchRules(RULES)(unchecked(routed)))).toBeUndefined();
     });
 
-    it('have a plan if the operators before them only drop posts', () => {
+    it('is planned after operators that only drop posts', () => {
       expect(Plan.in(matchRules(RULES)(take<Activity>(3)(dedupe()(posts))))).toBeDefined();
     });
   });
 
-  it('apply to all branches if they are before a tee, and only to one branch if they are in it', async () => {
+  it('applies to all branches of a tee if it comes before the tee, and only to its own branch if it is inside', async () => {
     const paths = await store(FILES);
     const branch = [{ value: 'number7', tag: 'branch' }];
     const sink = (out: string, workers: number) =>
@@ -331,7 +331,7 @@ describe('rules given as a list for stored files', () => {
     expect(await run(paths, matchRules(RULES), 2, options)).toEqual(expected);
   });
 
-  it('may need far more space than the posts', async () => {
+  it('writes the same as compiled rules if the matching rules are far larger than the posts', async () => {
     const paths = await store(FILES);
     const rules = Array.from({ length: 300 }, (_, n) => ({
       value: 'snow',
@@ -351,7 +351,7 @@ describe('rules given as a list for stored files', () => {
     ['last', post => post.replace(/\}$/, ',"matching_rules":[{"tag":"old"}]}')],
     ['absent', post => post],
   ])(
-    'write the same bytes as compiled rules if they outgrow the buffer and `matching_rules` is %s',
+    'writes the same bytes as compiled rules if the matching rules outgrow the buffer and `matching_rules` is %s',
     async (_, place) => {
       const posts = POSTS.slice(0, 40).map(({ raw }) => place(raw.toString()));
       const paths = await store([gz(posts)]);
@@ -375,7 +375,7 @@ describe('rules given as a list for stored files', () => {
     },
   );
 
-  it('write each line completely if it ends near the end of the buffer', async () => {
+  it('writes complete lines even if a line ends near the end of the buffer', async () => {
     const rule = (length: number, n: number) => ({ value: `w${n}`, tag: 'x'.repeat(length) });
     const written = async (lengths: readonly number[]) => {
       const texts = lengths.map((_, n) =>
@@ -398,7 +398,7 @@ describe('rules given as a list for stored files', () => {
     await written([-4, -3, -2, -1, 0, 1, 2, 3].map(more => room + more));
   });
 
-  it('are matched on the main thread if their thread ends', async () => {
+  it('is matched on the main thread if a worker thread exits', async () => {
     const paths = await store([
       gz(Array.from({ length: 20 }, () => POSTS).flatMap(raws)),
       FILES[0]!,
@@ -433,7 +433,7 @@ describe('rules given as a list for stored files', () => {
     expect(Atomics.load(state, 4)).toBe(1);
   });
 
-  it('are replaced by the rules of a second list', async () => {
+  it('is replaced by a second list for the posts that match the first', async () => {
     const paths = await store(FILES);
     const after = [matchRules([{ value: 'number7', tag: 'second' }])];
     const first = matchRules(RULES, { dropUnmatched: true });
@@ -442,13 +442,13 @@ describe('rules given as a list for stored files', () => {
     expect(Object.keys(contents!)).toEqual(['second.jsonl', 'untagged.jsonl']);
   });
 
-  it('are refused if a tag is the name for posts without a tag', async () => {
+  it('causes an error if a tag equals the name for posts without a tag', async () => {
     const paths = await store(FILES);
     const { error } = await run(paths, matchRules([{ value: 'snow', tag: 'untagged' }]), 2);
     expect(error).toMatch(/^ERR_DATA: .*A rule has the tag "untagged"/);
   });
 
-  it('are in the posts that a `for await` loop gets', async () => {
+  it('sets the matching rules of posts in a `for await` loop', async () => {
     const paths = await store(FILES);
     const seen: string[][] = [];
     const posts = activities()(jsonLines()(gunzip()(localFiles(paths))));
@@ -459,7 +459,7 @@ describe('rules given as a list for stored files', () => {
     expect(seen.find(([id]) => id === '1007')).toEqual(['1007', 'rain number7']);
   });
 
-  it('have their tags and ids in Parquet columns', async () => {
+  it('fills the Parquet columns for tags and rule ids', async () => {
     const paths = await store(FILES);
     const sink = (out: string, workers: number) =>
       parquet({ path: `${out}/{tag}.parquet`, columns: [...COLUMNS, 'tag'], workers });
