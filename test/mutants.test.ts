@@ -9,7 +9,7 @@ import { root } from './pages.js';
 const MUTANTS = readMutants();
 
 describe('the list of mutants', () => {
-  it('quotes code that occurs exactly once in its source file', async () => {
+  it('contains only code that occurs exactly once in its source file', async () => {
     const failures: string[] = [];
     for (const mutant of MUTANTS) {
       try {
@@ -30,7 +30,7 @@ describe('the list of mutants', () => {
     ).toEqual([]);
   });
 
-  it('contains mutants that differ from each other and from the sources', () => {
+  it('contains no mutant that equals another one or the original code', () => {
     const changes = MUTANTS.map(({ file, from, to }) => JSON.stringify([file, from, to]));
     expect(new Set(changes).size).toBe(changes.length);
     for (const { from, to } of MUTANTS) expect(to).not.toBe(from);
@@ -46,14 +46,14 @@ describe('a mutant', () => {
     tests: ['test/a.test.ts'],
   };
 
-  it('replaces exactly its place', () => {
+  it('replaces exactly the code that it names', () => {
     expect(mutated('x; a(); y;', mutant)).toBe("x; b('$&'); y;");
   });
 
   it.each([
     ['b();', '0 times'],
     ['a(); a();', '2 times'],
-  ])('is refused if the source is %j', (text, count) => {
+  ])('causes an error if the source file is %j', (text, count) => {
     expect(() => mutated(text, mutant)).toThrow(`src/a.ts contains "a()" ${count}, not once`);
   });
 
@@ -61,7 +61,7 @@ describe('a mutant', () => {
     ['src/sinks/files.ts', 'test/sinks/'],
     ['src/rules/match/compile-rule.ts', 'test/rules/match/'],
     ['src/no/such/folder.ts', 'test/'],
-  ])('of %s is tested with %s', (file, folder) => {
+  ])('of %s is tested by default with the tests in %s', (file, folder) => {
     expect(mirroredFolder(file)).toBe(folder);
   });
 });
@@ -69,7 +69,7 @@ describe('a mutant', () => {
 describe('a sample of mutants', () => {
   const items = Array.from({ length: 50 }, (_, n) => n);
 
-  it('has the requested size and order, and repeats for its seed', () => {
+  it('has the requested size, and the same mutants in the same order for the same seed', () => {
     const picked = sampled(items, 20, 7);
     expect(picked).toHaveLength(20);
     expect(picked).toEqual(picked.toSorted((a, b) => a - b));
