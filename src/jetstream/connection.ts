@@ -27,10 +27,7 @@ import {
  * The time limit for one request, in milliseconds. It is needed because a server that is gone never answers.
  */
 const REQUEST_MS = 5_000;
-/**
- * While a reader waits for a stream that does not exist yet, it looks for the stream this often. In
- * milliseconds.
- */
+/** How often a reader looks for a stream that does not exist yet, in milliseconds. */
 const UNMADE_WAIT_MS = 1_000;
 
 /** Advice for the error about a closed connection. */

@@ -101,7 +101,7 @@ export class PublisherEntry {
   }
 
   /**
-   * Writes changes to the entry. Without changes, writes the same state again, as a sign of life.
+   * Writes changes to the entry. Without changes, writes the same state again, as a heartbeat.
    *
    * @throws JetStreamError if another process has taken over the entry.
    */
@@ -212,7 +212,7 @@ const isWhole = shaped<PublisherState>({
   write: isCount,
 });
 
-/** If a publisher commits nothing, it writes a sign of life this often. In milliseconds. */
+/** How often a publisher that commits nothing writes its entry as a heartbeat, in milliseconds. */
 const HEARTBEAT_MS = 1_000;
 
 export interface EntryWriterOptions {
@@ -223,13 +223,12 @@ export interface EntryWriterOptions {
    * is the changes to write together with the cursor.
    */
   readonly acknowledged: () => Promise<Partial<PublisherState>>;
-  /** Called with the error of a failed commit or sign of life. */
+  /** Called with the error of a failed commit or heartbeat. */
   readonly onFailure: (error: unknown) => void;
 }
 
 /**
- * Writes the entry of a publisher during the run: commits of the cursor, and signs of life between these
- * commits.
+ * Writes the entry of a publisher during the run: commits of the cursor, and heartbeats between the commits.
  */
 export class EntryWriter {
   readonly #entry: PublisherEntry;
@@ -270,7 +269,7 @@ export class EntryWriter {
     await this.#committing;
   }
 
-  /** Stops the timer that writes signs of life and commits. */
+  /** Stops the timer that writes heartbeats and commits. */
   stop(): void {
     clearInterval(this.#timer);
   }
@@ -283,7 +282,7 @@ export class EntryWriter {
 
   #tick(): void {
     if (this.#isDue && this.#cursor !== undefined) this.#commit(this.#cursor);
-    // A sign of life does not wait for a running commit. If the stream is full, a commit may wait for
+    // A heartbeat does not wait for a running commit. If the stream is full, a commit may wait for
     // acknowledgements for minutes.
     else if (!this.#isShowingLife && performance.now() - this.#lastWrite >= HEARTBEAT_MS)
       void this.#showLife();

@@ -17,7 +17,7 @@ import {
 } from './publisher-entry.js';
 import type { OpenedStream } from './stream-settings.js';
 
-/** While another process is silent, its entry is read this often. In milliseconds. */
+/** How often the entry of a silent process is read, in milliseconds. */
 const POLL_MS = 200;
 /** Matches the end of an entry's name if the flow is one shard of its source. */
 const SHARD_OF = /^-\d+-of-(\d+)$/;

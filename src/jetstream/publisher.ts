@@ -155,8 +155,8 @@ export class Publisher {
   async #untilNotFull(): Promise<void> {
     while (this.#isFull) {
       await this.#wakeUp.next();
-      // Many acknowledgements arrive at a time. If all of them are counted before the next message is sent,
-      // the client can send as many messages in one write.
+      // Many acknowledgements arrive at a time. This counts all of them before the next message is sent, so
+      // that the client can send many new messages in one write.
       await setImmediate();
       this.#throwFailure();
     }
@@ -181,8 +181,8 @@ export class Publisher {
   async finish(): Promise<void> {
     this.#batches.sendAll();
     await Promise.all([...this.#pending].map(({ acked }) => acked));
-    // From here on, only signs of life are written. A commit would count the messages that `end` sends, which
-    // are not acknowledged yet.
+    // From here on, the writer only sends heartbeats. A commit would count the messages that `end` sends,
+    // which are not acknowledged yet.
     this.#writer.passed();
     this.#throwFailure();
     await this.#sender.end();

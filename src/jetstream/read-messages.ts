@@ -17,7 +17,7 @@ import { NANOSECONDS, type OpenedStream } from './stream-settings.js';
 /** How long a request for messages waits for more messages, in milliseconds. */
 const EXPIRES_MS = 2_000;
 const HEARTBEAT_MS = 500;
-/** If a consumer is silent for this long, the servers delete it. In milliseconds. */
+/** How long a consumer may be silent before the servers delete it, in milliseconds. */
 const INACTIVE_MS = 30_000;
 /**
  * The number of messages in the first request. By default, servers accept messages of up to 1 MiB. Later

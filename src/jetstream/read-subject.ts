@@ -201,9 +201,9 @@ export class SubjectReader<T> {
   }
 
   /**
-   * Returns the lost positions among those that are still missing at `end`. A missing message is lost if it
-   * had been acknowledged, and only a later message tells this, so the headers of messages after `end` are
-   * read.
+   * Returns the positions of messages before `end` that are lost. Only a later message tells whether a
+   * missing message had been acknowledged and is therefore lost. For this reason, reads the headers of the
+   * messages after `end`.
    */
   async #lostBefore(end: number): Promise<readonly LostPositions[]> {
     const { open } = this.#positions;

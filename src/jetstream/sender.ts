@@ -209,8 +209,8 @@ export class Sender {
     );
     if (message?.header.get(HEADERS.publisher) !== key) return undefined;
     try {
-      // Messages of earlier runs are ignored here. Those that readers deliver were already found when this
-      // run started.
+      // This ignores messages of earlier runs. This run has already found the ones that readers deliver when
+      // it started.
       if (epochOf(message.header) !== this.#entry.state.epoch) return undefined;
       return subjectPositionOf(message.header)?.position;
     } catch (error) {
