@@ -25,7 +25,7 @@ export type { Separator } from './object-lines.js';
 export interface LineFramerOptions {
   /** Called with each damaged line. If absent, the first damaged line throws. */
   readonly onDamaged?: OnDamaged | undefined;
-  /** Whether the limits are options of the user. If so, errors name these options. @default true */
+  /** Whether the user can set the limits with options. If so, errors name these options. @default true */
   readonly limitsAreOptions?: boolean | undefined;
   /**
    * Whether the records have already been checked, so that they only have to be found again. @default false

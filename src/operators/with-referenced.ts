@@ -4,7 +4,7 @@ import { type Operator, ownOperator } from '../flow/flow.js';
 import { checkActivities } from '../flow/wrong-item.js';
 import type { Activity } from '../post/activity.js';
 
-/** Options of `withReferenced`: whether it also delivers the posts that refer to others. */
+/** Options of `withReferenced`: whether it delivers only the referenced posts. */
 export interface WithReferencedOptions {
   /**
    * Whether to deliver only the referenced posts, without the posts that refer to them.

@@ -32,7 +32,7 @@ export interface ActivityStreamsPost {
   readonly actor: StreamsActor;
   /** The post itself as a note. In a retweet, the whole retweeted activity. */
   readonly object: StreamsNote | ActivityStreamsPost;
-  /** The post to which this post replies. Only its link is known, which ends in its id. */
+  /** The post to which this post replies. Only a link is given, which ends in the id of that post. */
   readonly inReplyTo?: { readonly objectType?: string; readonly link: string } | undefined;
   readonly location?: StreamsPlace | undefined;
   /** The location of the post. The latitude comes first. */

@@ -155,8 +155,8 @@ interface RangeRun extends Pick<ConnectionRun, 'signal' | 'progress'> {
   readonly log: ConnectLog;
   readonly machine: ReplayMachine;
   /**
-   * The total length of the minutes that were requested by connections with a final message, and the total
-   * time that these connections took.
+   * For all connections that ended with a final message: the total length of the requested ranges, and the
+   * total time that the connections took. In milliseconds.
    */
   coveredMs: number;
   tookMs: number;

@@ -132,7 +132,7 @@ export class SeenIds {
     return ids.add(id);
   }
 
-  /** Removes the ids outside of these ranges, because those activities cannot be received again. */
+  /** Removes the ids outside of the given ranges, because the activities there cannot be received again. */
   keepOnly(ranges: readonly Window[]): void {
     for (const minute of this.#minutes.keys()) {
       const near = ranges.some(

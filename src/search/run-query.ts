@@ -49,7 +49,11 @@ export interface Results<T> {
   missing(position: QueryPosition): string;
 }
 
-/** @param isWhole Whether the run starts at the first page. */
+/**
+ * Creates the `Results` of one run.
+ *
+ * @param isWhole Whether the run starts at the first page.
+ */
 type MakeResults<T> = (isWhole: boolean, params: Params) => Results<T>;
 
 /**
