@@ -49,8 +49,8 @@ export function settledSoon<T>(promise: PromiseLike<T>, signal: AbortSignal): Pr
 
 /**
  * Waits for the result of a function that the caller passed as an option. If the result is a promise,
- * resolves to its value. After the signal fires, waits only `ENDING_MS` more, because the caller's promise may
- * never settle.
+ * resolves to its value. After the signal fires, waits only `ENDING_MS` more, because the caller's promise
+ * may never settle.
  */
 export async function answerOf(answer: unknown, signal: AbortSignal | undefined): Promise<unknown> {
   return signal === undefined ? answer : settledSoon(Promise.resolve(answer), signal);

@@ -30,7 +30,8 @@ export function didYouMean(
 }
 
 /**
- * Counts the edits between two words. Letters in the wrong order, as in `qeury` for `query`, count as one edit.
+ * Counts the edits between two words. Letters in the wrong order, as in `qeury` for `query`, count as one
+ * edit.
  */
 function editsBetween(word: string, candidate: string): number {
   const edits = distance(word, candidate);

@@ -46,8 +46,8 @@ export interface BatchMessage {
 /** Published on `millrace:commit` when the output and the cursor to resume from are durable. */
 export interface CommitMessage {
   /**
-   * The path of the checkpoint. For `committed`, its option `name`. For `toJetStream`, its option `name`, followed
-   * by the shard if there is one, such as `-2-of-8`.
+   * The path of the checkpoint. For `committed`, its option `name`. For `toJetStream`, its option `name`,
+   * followed by the shard if there is one, such as `-2-of-8`.
    */
   readonly checkpoint: string;
   /** The number of files that the commit changed. Set only if the run writes files. */

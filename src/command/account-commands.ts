@@ -22,8 +22,8 @@ export const usageCommand: Command = {
 };
 
 /**
- * `millrace engagement`: prints how many likes, retweets and replies the listed posts have. Posts by others than
- * the user of the access token are reported as errors.
+ * `millrace engagement`: prints how many likes, retweets and replies the listed posts have. Posts by others
+ * than the user of the access token are reported as errors.
  */
 export const engagementCommand: Command = {
   usage: 'IDS.txt',

@@ -4,8 +4,9 @@ import { isRecord } from '../base/record.js';
 export type Library = Readonly<Record<string, unknown>>;
 
 /**
- * A call of a public export in a script, such as `search` or `jobs.run`. If several calls use its result, or the
- * result has to be closed at the end, `constant` is the name of the constant in which the script keeps the result.
+ * A call of a public export in a script, such as `search` or `jobs.run`. If several calls use its result, or
+ * the result has to be closed at the end, `constant` is the name of the constant in which the script keeps
+ * the result.
  */
 export class Call {
   readonly name: string;
@@ -20,8 +21,8 @@ export class Call {
 }
 
 /**
- * The input of the function `value` of a `Code`: what a command has and a printed script does not have, such as
- * the signal for Ctrl+C.
+ * The input of the function `value` of a `Code`: what a command has and a printed script does not have, such
+ * as the signal for Ctrl+C.
  */
 export interface ScriptContext {
   readonly library: Library;
@@ -54,8 +55,8 @@ export interface Script {
   readonly call: Call;
   /**
    * Describes the result in words, which are printed to stderr. If absent, the result itself is printed to
-   * standard output: on a terminal as `table` formats it, otherwise as JSON with one line for each element of a
-   * list.
+   * standard output: on a terminal as `table` formats it, otherwise as JSON with one line for each element of
+   * a list.
    */
   readonly report?: ((result: unknown, library: Library) => string) | undefined;
   /** Changes the result of the call before it is reported. @default no change */

@@ -159,8 +159,8 @@ export const SIGNAL = { signal: new Code(undefined, ({ signal }) => signal) };
 const PROGRESS = { progress: new Code("'auto'", ({ progress }) => progress) };
 
 /**
- * Creates a script that runs a pipeline of these stages. By default, nothing is printed at the end, because the
- * progress display already shows what was written.
+ * Creates a script that runs a pipeline of these stages. By default, nothing is printed at the end, because
+ * the progress display already shows what was written.
  */
 export function pipelineScript(
   stages: readonly unknown[],

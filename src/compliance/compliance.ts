@@ -52,8 +52,9 @@ export interface ComplianceOptions {
    */
   readonly onGap?: ((gap: ComplianceGap) => unknown) | undefined;
   /**
-   * Called for each record that is not a valid event. If it returns, the record is skipped. If neither this option
-   * nor the option `damaged` of the sink is set, such a record ends the flow with an `IncompleteError`.
+   * Called for each record that is not a valid event. If it returns, the record is skipped. If neither this
+   * option nor the option `damaged` of the sink is set, such a record ends the flow with an
+   * `IncompleteError`.
    */
   readonly onDamaged?: OnDamaged | undefined;
   /** The folder for temporary data of the replay that fetches missed events; see `folder` of `replay`. */
@@ -61,9 +62,10 @@ export interface ComplianceOptions {
   /** Overrides times and limits of the replay that fetches missed events. For tests. */
   readonly timings?: Partial<ReplayTimings> | undefined;
   /**
-   * `'caught up'` ends the flow once it has delivered all events from before this run connected, including those
-   * since the previous run. Meant for nightly runs, each of which continues where the previous run ended. The
-   * service can replay a minute only after 30 minutes, so every run except the first takes at least that long.
+   * `'caught up'` ends the flow once it has delivered all events from before this run connected, including
+   * those since the previous run. Meant for nightly runs, each of which continues where the previous run
+   * ended. The service can replay a minute only after 30 minutes, so every run except the first takes at
+   * least that long.
    * @default the flow never ends
    */
   readonly until?: 'caught up' | undefined;
@@ -94,9 +96,10 @@ export const COMPLIANCE_OPTIONS = {
 /**
  * Delivers compliance events as they happen, such as deletions and withheld content. Without `until`, the
  * flow never ends. It reconnects if a connection breaks, with at most 10 connections in 60 s. If there was no
- * connection for a time, a replay of type `compliance` fetches the events of that time 30 minutes later. If a run
- * resumes from a cursor, this includes the time since the previous run. Therefore, every event of the last 5 days
- * is delivered at least once. Some events are repeated or arrive out of order, which `Tombstones` accepts.
+ * connection for a time, a replay of type `compliance` fetches the events of that time 30 minutes later. If a
+ * run resumes from a cursor, this includes the time since the previous run. Therefore, every event of the
+ * last 5 days is delivered at least once. Some events are repeated or arrive out of order, which `Tombstones`
+ * accepts.
  *
  * @throws OptionError immediately, for invalid options and missing settings of the account.
  * @throws HttpError from the flow, for a response that a retry cannot change, such as 401, and for a

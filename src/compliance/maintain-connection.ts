@@ -21,8 +21,8 @@ export interface ConnectionListener {
   /** Called when all events up to the time `until` have been delivered. */
   delivered(until: number): void;
   /**
-   * Called for a record that is not a valid event. Must abort the signal before it rejects, because otherwise the
-   * stream would be connected again.
+   * Called for a record that is not a valid event. Must abort the signal before it rejects, because otherwise
+   * the stream would be connected again.
    */
   damaged(record: DamagedRecord, error: DataError): Promise<void>;
   /** Delivers events. Resolves when more events can be accepted. */
@@ -30,7 +30,8 @@ export interface ConnectionListener {
 }
 
 /**
- * The wait after a broken connection grows by this many milliseconds with each failure, up to `BROKEN_MAX_MS`.
+ * The wait after a broken connection grows by this many milliseconds with each failure, up to
+ * `BROKEN_MAX_MS`.
  */
 const BROKEN_STEP_MS = SECOND / 4;
 const BROKEN_MAX_MS = 16 * SECOND;
@@ -161,10 +162,10 @@ interface Instant {
 }
 
 /**
- * Computes the time up to which a connection has delivered every event. It uses the times of events instead of
- * the clock, because events may arrive late over a slow network. Only a heartbeat shows that no event is in
- * transit, because the service sends it when it has nothing else to send. Uses no I/O and no clock: the caller
- * passes times.
+ * Computes the time up to which a connection has delivered every event. It uses the times of events instead
+ * of the clock, because events may arrive late over a slow network. Only a heartbeat shows that no event is
+ * in transit, because the service sends it when it has nothing else to send. Uses no I/O and no clock: the
+ * caller passes times.
  */
 export class DeliveredTime {
   /** When the last bytes arrived, if they were a heartbeat. */

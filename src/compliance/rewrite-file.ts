@@ -46,8 +46,8 @@ const READ = 256 * 1024;
 /** Files up to this size are read in one piece, so that the thread pool can inflate them. */
 const MAX_WHOLE_BYTES = 8 * 1024 * 1024;
 /**
- * The cursor of a batch that contains a whole file. `gunzip` inflates such a batch in the thread pool only if it
- * has a cursor. Nothing resumes from this cursor.
+ * The cursor of a batch that contains a whole file. `gunzip` inflates such a batch in the thread pool only if
+ * it has a cursor. Nothing resumes from this cursor.
  */
 const WHOLE: Cursor = { source: 'file' };
 

@@ -201,8 +201,9 @@ async function fillGaps(
 }
 
 /**
- * Returns the cursor of the run. In a run without a cursor and without `fromDate`, returns `undefined` until all
- * connections have been established once, because there is no time yet from which a later run could continue.
+ * Returns the cursor of the run. In a run without a cursor and without `fromDate`, returns `undefined` until
+ * all connections have been established once, because there is no time yet from which a later run could
+ * continue.
  */
 function cursorOf(
   { urls, service }: ComplianceRun,
@@ -263,8 +264,8 @@ interface ConnectionGapsState {
  */
 export class ConnectionGaps {
   /**
-   * For each connection, the time up to which it has delivered every event. Before it is first established, this
-   * is the time at which the run starts, or `undefined` if the run starts with new events.
+   * For each connection, the time up to which it has delivered every event. Before it is first established,
+   * this is the time at which the run starts, or `undefined` if the run starts with new events.
    */
   readonly #delivered: (number | undefined)[];
   /** The time at which each connection was established for the first time in this run. */
@@ -288,8 +289,8 @@ export class ConnectionGaps {
   }
 
   /**
-   * Call this when a connection is established. The time since it last delivered everything is a gap. The first
-   * time, the gap begins where the run starts. There is no gap if the run starts with new events.
+   * Call this when a connection is established. The time since it last delivered everything is a gap. The
+   * first time, the gap begins where the run starts. There is no gap if the run starts with new events.
    */
   connected(connection: number, at: number): void {
     const before = this.#delivered[connection];

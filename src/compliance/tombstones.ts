@@ -50,8 +50,8 @@ interface TombstoneStore {
 
 /**
  * The tombstones of posts and users, on disk (LMDB). 100 million ids take a few gigabytes on disk and little
- * memory. Once a call of `record` has resolved, what it stored survives a crash. One process may record while any
- * number of processes look ids up. Created by `openTombstones`.
+ * memory. Once a call of `record` has resolved, what it stored survives a crash. One process may record while
+ * any number of processes look ids up. Created by `openTombstones`.
  */
 export class Tombstones {
   readonly folder: string;

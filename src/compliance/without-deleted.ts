@@ -166,8 +166,8 @@ function statesOf(tombstones: Tombstones, rows: Rows, options: HidingOptions): U
           : isHiddenBy(tombstones.postAt(high, low), post =>
               of === ID_OF.version ? post.deleted : hiddenByPost(post, options),
             );
-    // In two cases, the bytes of the post are needed: the mask of a hidden post is created from them, and if a
-    // post quotes a hidden post, the quote is removed from them.
+    // In two cases, the bytes of the post are needed: the mask of a hidden post is created from them, and if
+    // a post quotes a hidden post, the quote is removed from them.
     const isDecided = options.mask !== true && (of & ID_OF.quoted) === 0;
     if (isHidden !== undefined) states[row] = isHidden && isDecided ? HIDDEN : SUSPECT;
   }

@@ -36,10 +36,9 @@ export type Inflate = (
 ) => Buffer | undefined | Promise<Buffer | undefined>;
 
 /**
- * Inflates a file, cuts it into records, and reads the columns of the records that are items. Uses the same
- * code as the stages `gunzip`, `jsonLines`, `activities` and the stages after them. Returns `undefined` if
- * any of this fails or the file is too large. In that case, the stages themselves process the file and
- * deliver everything before the error.
+ * Inflates a file, cuts it into records, and reads the columns of the records that are items. This replaces
+ * the pipeline stages `gunzip`, `jsonLines` and `activities`. Returns `undefined` if the file is damaged or
+ * too large. Those stages then process the file in blocks and deliver everything before the error.
  *
  * @param file The stored bytes. The caller may reuse their memory after the call.
  */
@@ -52,7 +51,7 @@ export async function decodeFile(
   if (file.length > MAX_FILE_BYTES) return undefined;
   try {
     const bytes = gunzip === undefined ? copyOf(file) : await contentOf(file, gunzip, inflate);
-    // If a file starts with a byte order mark, the stages process it. `jsonLines` skips the mark, but the
+    // Leaves a file that starts with a byte order mark to the stages: `jsonLines` skips the mark, but the
     // check of a job's files refuses it.
     if (bytes === undefined || startsWithMark(bytes)) return undefined;
     const { rows, messages } =
@@ -67,8 +66,8 @@ export async function decodeFile(
 
 function contentOf(file: Buffer, { plain, maxBytes }: InflateLimits, inflate: Inflate) {
   if (file.length === 0 || compressionOf(file) !== 'plain') return inflate(file, maxBytes);
-  // If a file has only a few bytes, `isZstd` returns `undefined`, because the file may be the start of a zstd
-  // frame.
+  // For a file of fewer than 4 bytes, `isZstd` may return `undefined`. Such a file may be a truncated zstd
+  // file.
   const passes = plain === 'pass' && isZstd(file) === false && file.length <= maxBytes;
   return passes ? copyOf(file) : undefined;
 }
@@ -84,8 +83,8 @@ function copyOf(file: Buffer): Buffer {
 }
 
 /**
- * Cuts a file in which each line is a complete object. Does less work than `LineFramer`. Returns `undefined`
- * for any other file.
+ * Cuts a file in which each line is one complete JSON object, faster than `LineFramer` does. Returns
+ * `undefined` for any other file.
  */
 function cutLines(bytes: Buffer, limits: CheckedLimits, kind: RecordKind): Records | undefined {
   const records = new Records(bytes, kind);
@@ -111,8 +110,8 @@ async function cutRecords(
   const records = new Records(bytes, kind);
   let end = 0;
   for (const { length } of framed) {
-    // If the last line has no line end, the framer returns a copy of it, so the position of a record has to
-    // be found. Only white space and commas can be between records.
+    // Searches for the start of the record, because the framer may return a copy that has no position. Only
+    // white space and commas can be between records.
     const start = bytes.indexOf(OPEN_OBJECT, end);
     end = start + length;
     records.add(start, end);

@@ -8,15 +8,16 @@ export type EachRow = (
 ) => void;
 
 /**
- * Defines how a format encodes rows on the thread that has decoded them. The kinds that threads can use are
- * listed in `src/worker.ts`.
+ * Defines how an output format, such as CSV, encodes rows on the thread that has decoded them.
+ * `src/worker.ts` lists all kinds that threads can use.
  */
 export interface EncoderKind<Options = unknown> {
   /** The name by which threads look up this kind, because functions cannot be sent to a thread. */
   readonly name: string;
   /**
-   * Returns a function that encodes rows. It returns either the bytes of a file, which are compressed
-   * afterwards, or separate parts. It throws a DataError if the format cannot hold a value.
+   * Returns a function that encodes rows. That function returns either uncompressed bytes to append to the
+   * file, or separate parts from which the format assembles the file later. It throws a DataError if the
+   * format cannot represent a value.
    */
   create(options: Options): (each: EachRow) => Uint8Array | RowParts;
   /**
@@ -36,7 +37,7 @@ export interface RowEncoding<Options = unknown> {
   readonly compression?: Compression | undefined;
 }
 
-/** Encodes a range of a list of rows into one block. */
+/** Encodes the rows of `list` from index `from` up to, but not including, index `to` into one block. */
 export type EncodeRows = (
   rows: FileRecords,
   list: RowList,
@@ -78,7 +79,7 @@ function eachRow(
   }
 }
 
-/** Encodes items on this thread, into the same bytes that a thread would encode for their rows. */
+/** Encodes items on this thread, to the same bytes as a worker thread that encodes the rows of a file. */
 export interface ItemEncoder {
   /** The size of the encoded items since the last `take`, in bytes. */
   readonly byteLength: number;
@@ -93,13 +94,13 @@ export interface ItemEncoder {
 }
 
 /**
- * A faster way to encode many items than calling a function for each of them. Attached to functions of this
- * package that encode one item.
+ * Attached to the functions that `tables.toCsv` returns. Sinks then use this faster encoder instead of
+ * calling the function for each item.
  */
 export class ItemEncoding {
   /** Creates an encoder on this thread. */
   readonly encoder: () => ItemEncoder;
-  /** How a thread encodes the rows of posts, if it can. */
+  /** How a worker thread encodes the rows of posts. Absent if only this thread can encode the items. */
   readonly rows: RowEncoding | undefined;
 
   constructor(encoder: () => ItemEncoder, rows: RowEncoding | undefined) {
@@ -108,7 +109,6 @@ export class ItemEncoding {
   }
 }
 
-/** Collects pieces of bytes, and joins them. */
 export class JoinedBytes {
   byteLength = 0;
   #pieces: Buffer[] = [];

@@ -24,10 +24,10 @@ import { FileDecoder, type PlanReader } from './thread-pool.js';
 const ITEMS_A_BATCH = 64;
 
 /**
- * Runs a plan. Decodes whole files in threads, or on the main thread if the input is small or threads are
- * unavailable. Then the steps of the plan decide which posts pass. They run on the main thread, in the order
- * of the files. If a file cannot be decoded in one piece, for example because it is damaged, the stages of
- * the plan process it and throw the exact error.
+ * Runs a plan: the built-in stages of a flow that reads whole files. Decodes the files in threads, or on the
+ * main thread if the input is small or threads are unavailable. Then the steps of the plan decide which posts
+ * pass. They run on the main thread, in the order of the files. If a file cannot be decoded in one piece, for
+ * example because it is damaged, the stages process it in blocks and throw the exact error.
  */
 export class Engine implements PostEngine {
   readonly #readers: PlanReader[] = [];
@@ -35,7 +35,7 @@ export class Engine implements PostEngine {
   /** The decoder of the running plan. */
   #decoder: FileDecoder | undefined;
 
-  /** Adds a reader. Must be called before `run`. Returns the index of the reader. */
+  /** Adds a reader of the plan's posts, such as a sink. Call this before `run`. Returns the reader's index. */
   add(reader: PlanReader): number {
     return this.#readers.push(reader) - 1;
   }
@@ -54,7 +54,8 @@ export class Engine implements PostEngine {
   }
 
   /**
-   * Returns the batches of a flow: as rows if the engine can run the plan of the flow, otherwise as items.
+   * Returns the batches of a flow. If the engine can run the flow's plan, they contain rows of decoded files,
+   * otherwise items.
    */
   batches(input: AsyncIterable<unknown>, pull: Pull): AsyncIterable<EngineBatch> {
     const plan = Plan.in(input);
@@ -62,7 +63,7 @@ export class Engine implements PostEngine {
   }
 
   /**
-   * Runs a plan and yields its posts. If a batch has `rows`, its reader must release the file of these rows.
+   * Runs a plan and yields its posts. If a batch has `rows`, the reader must release their file.
    *
    * @param branches The plans of the branches that share the posts of this plan.
    */
@@ -74,8 +75,9 @@ export class Engine implements PostEngine {
   }
 
   /**
-   * Returns a function that runs tasks in threads. The path of the file that the tasks are for appears in
-   * errors.
+   * Returns a function that runs tasks in threads.
+   *
+   * @param path The path of the output file, for error messages.
    */
   tasksFor(path: string): RunInThread {
     return (task, input) => this.#decoder?.threads?.run(task, input, path);
@@ -94,8 +96,8 @@ export class Engine implements PostEngine {
         yield shared.engine?.readsFor(steps) === true ? batch : await asItems(batch);
       return;
     }
-    // If damaged records are reported to a reader, the stages must process every file, because only the
-    // stages report damage.
+    // If a sink collects damaged records, decodes no whole files, because only the stages report damaged
+    // records.
     if (run.damaged === undefined) this.#decoder = this.#decoderOf(plan);
     const { open } = plan.begin() as FilesOfPlan;
     for await (const file of open(run, this.#decoder)) {

@@ -22,8 +22,7 @@ export interface RecordKind<T = unknown> {
 }
 
 /**
- * Records in the form in which columns read them. They belong to a decoded file, or are items of another
- * source.
+ * The records from which columns are read: the records of a decoded file, or the items of another source.
  */
 export interface Records extends RowBounds {
   /** The bytes of all records. Empty if the records are items, because each item has separate bytes. */
@@ -56,8 +55,8 @@ export interface RowBounds {
 }
 
 /**
- * The positions of the rows of a decoded file. On the thread that holds the file, also their content. A row
- * is a record that is an item.
+ * The positions of the rows of a decoded file, and also their content on the thread that has it in memory. A
+ * row is a record that is an item.
  */
 export class FileRecords implements Records {
   /** The bytes of the file. They are replaced if a column or a step makes records longer. */

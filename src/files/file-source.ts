@@ -27,11 +27,11 @@ export interface StoredFile {
   readonly origin: string;
 }
 
-/** What the engine offers to a source of whole files. */
+/** The part of the engine that decodes the files of a source. */
 export interface Decoder {
   /** How many files a source starts to decode before the first file is read. */
   readonly ahead: number;
-  /** Whether threads hold the decoded files. The answer is known after the call of `expect`. */
+  /** Whether the decoded files stay on worker threads. Only known after the call of `expect`. */
   readonly inThreads: boolean;
   /**
    * Announces the files of a source before the first file is decoded. Starts threads if there are enough

@@ -21,7 +21,7 @@ import { type Step, type Steps, throughSteps } from './step.js';
 /** Runs a stage on batches of items. */
 export type PlanStage = (input: Batches<never>, run: Run) => Batches<unknown>;
 
-/** Provides the files of a plan and can run the plan. Operators that extend the plan do not use this. */
+/** The source of the files of a plan. The engine's sources also have `open`, which returns the files. */
 export interface PlanSource {
   /** Delivers the items of a plan to a reader that is not a sink of this package. */
   items(plan: Plan, run: Run): Batches<never>;
@@ -37,9 +37,12 @@ export interface Decoding {
   readonly records: RecordKind;
 }
 
-/** The posts of a plan that runs once for several readers. Each reader continues with separate steps. */
+/**
+ * The posts that the branches of `tee` share. The plan before `tee` runs only once. Each branch then applies
+ * its own steps.
+ */
 export interface SharedPosts {
-  /** The engine that runs the plan, if any. Another engine cannot write or encode the rows. */
+  /** The engine that runs the plan before `tee`, if any. No other engine can write or encode its rows. */
   readonly engine: PostEngine | undefined;
   read(run: Run): AsyncIterable<EngineBatch>;
 }
@@ -54,11 +57,11 @@ interface PlanParts {
   /** Called when a run begins. */
   readonly check?: (() => void) | undefined;
   readonly shared?: SharedPosts | undefined;
-  /** Whether the items have been routed by tag before the readers share them. */
+  /** Whether `routeByTag` comes before the `tee` whose branches share the posts. */
   readonly isRouted?: boolean;
   /**
-   * The stages that inflate a file, cut it into records and convert the records to activities. Only those
-   * that the plan includes so far.
+   * The stages that the plan includes so far of those that inflate a file, cut it into records and convert
+   * the records to activities.
    */
   readonly stages: readonly PlanStage[];
   readonly gunzip?: InflateLimits | undefined;
@@ -137,18 +140,18 @@ export class Plan implements FlowPlan {
   with(step: Step): Plan | undefined {
     const { steps, shared } = this.#parts;
     const { columns = [] } = step;
-    // Columns are read when a file is decoded. A step whose column has `isFirst` therefore cannot follow a
-    // step that replaces items.
+    // Columns are read when a file is decoded, before any step runs. A column with `isFirst` would be out of
+    // date after a step that replaces items.
     const isTooLate = steps.some(one => one.replaces) && columns.some(({ kind }) => kind.isFirst);
-    // If the items are routed, the step is not added to the plan. It then runs outside the plan and throws
-    // the same error as in a flow without a plan.
+    // After `routeByTag`, the items are not posts, so a step that reads columns must fail. Outside the plan,
+    // it throws the same error as in a flow without a plan.
     const isRefused = (columns.length > 0 && this.#isRouted) || isTooLate;
     if (!this.isComplete || step.isPlanned === false || isRefused) return undefined;
     if (shared !== undefined && step.replaces) return undefined;
     return new Plan({ ...this.#parts, steps: [...steps, step] });
   }
 
-  /** Returns the plan of one of several readers that share these posts. */
+  /** Returns the plan of one branch of `tee`. All branches share these posts. */
   sharing(shared: SharedPosts): Plan {
     return new Plan({ ...this.#parts, shared, isRouted: this.#isRouted, steps: [] });
   }
@@ -215,7 +218,7 @@ export class Plan implements FlowPlan {
   }
 }
 
-/** Returns how files are converted to posts, as far as the plan includes this. */
+/** Returns the settings of the stages that convert files to posts. Those of missing stages are `undefined`. */
 function decodingOf({ gunzip, limits, records }: PlanParts) {
   return { gunzip, limits, records };
 }
@@ -236,7 +239,7 @@ export function stageFlow<In, Out>(
   return plannedFlow([input], plan, { open, identity: identityOf(input) });
 }
 
-/** Creates the flow of one of several readers that share one run of a plan. */
+/** Creates the input of one branch of `tee`. All branches share one run of the plan before `tee`. */
 export function sharedFlow(plan: Plan, shared: SharedPosts): Flow<unknown> {
   const own = plan.sharing(shared);
   return new OwnFlow(run => own.items(run), { plan: own });

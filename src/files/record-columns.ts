@@ -4,9 +4,9 @@ import type { Records } from './file-records.js';
 export type Memory = Uint8Array | Uint32Array;
 
 /**
- * Data that is read from each record on the thread that decodes the file. The main thread can then decide
- * with arrays, without the bytes of the records. A step or a sink defines the kinds that it reads. The kinds
- * that threads can use are listed in `src/worker.ts`.
+ * The definition of a column: data, such as the id, that a thread reads from each record when it decodes a
+ * file. The main thread then decides which posts pass without the bytes of the records. `src/worker.ts` lists
+ * all columns that threads can read.
  */
 export interface RecordColumnKind<Data = unknown, Options = unknown> {
   /** The name by which threads look up this kind, because functions cannot be sent to a thread. */
@@ -24,7 +24,8 @@ export interface RecordColumnKind<Data = unknown, Options = unknown> {
    */
   replace?(data: Data, row: number, item: unknown): void;
   /**
-   * Whether the column must be read before any step replaces items.
+   * Whether the column must be read from the original items, because it cannot be updated after a step has
+   * replaced items.
    * @default false
    */
   readonly isFirst?: boolean;

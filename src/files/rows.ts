@@ -249,7 +249,6 @@ export class StoredRows {
       await encodeHere(await this.items());
       throw new Error(`A thread could not encode the posts of ${file.origin}`);
     } finally {
-      // The content is not needed any more.
       file.release();
     }
   }

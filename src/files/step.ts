@@ -4,9 +4,9 @@ import type { RecordColumn } from './record-columns.js';
 import { type EngineBatch, ItemColumns, ItemRows, type Rows } from './rows.js';
 
 /**
- * A built-in stage after `activities`. It decides which items pass, on the main thread and in order. The
- * items are rows of a decoded file, whose content may stay on another thread, or items of another source.
- * `stepOperator` (plan.ts) creates an operator from a step.
+ * A built-in stage after `activities`, such as `dedupe`. It decides which items pass, on the main thread and
+ * in order. Its input consists of rows of a decoded file, whose content may stay on another thread, or of
+ * items of another source. `stepOperator` (plan.ts) creates an operator from a step.
  */
 export interface Step {
   /** How a checkpoint records the step. */

@@ -14,8 +14,7 @@ import type { OpenFileRange, RowList } from './rows.js';
 // moved to the main thread.
 
 /**
- * What threads can do: the kinds of records, columns, encoders and tasks that they know. `src/worker.ts` has
- * the only list.
+ * The kinds of records, columns, encoders and tasks that threads can use. `src/worker.ts` has the only list.
  */
 export interface ThreadAbilities {
   readonly records: readonly RecordKind[];
@@ -24,13 +23,16 @@ export interface ThreadAbilities {
   readonly tasks: readonly ThreadTask[];
 }
 
-/** The name of a kind, and its options. */
+/** The name of a column or an encoder, and the options with which the thread creates it. */
 interface Named {
   readonly name: string;
   readonly options: unknown;
 }
 
-/** The data with which a thread is started. It refers to kinds by their names. */
+/**
+ * The data with which a thread is started. Record kinds, columns and encoders are given by name, because
+ * functions cannot be sent to a thread.
+ */
 export interface ThreadStart {
   readonly decoding: Omit<Decoding, 'records'> & { readonly records: string };
   readonly columns: readonly Named[];

@@ -54,7 +54,7 @@ export function chooseThreads(readers: readonly PlanReader[]): ChosenThreads {
 
 /**
  * How many files are decoded ahead of the reader if there are no threads. `MAX_CONTENT_BYTES` is the maximum
- * size of their contents.
+ * inflated size of each file.
  */
 const AHEAD = 2;
 const MAX_CONTENT_BYTES = 16 * 1024 * 1024;
@@ -120,8 +120,8 @@ export class FileDecoder implements Decoder {
  */
 const FILES_A_THREAD = 2;
 /**
- * The assumed memory on the main thread for each post that a thread holds: its columns, its row and its
- * range.
+ * The memory that the main thread is assumed to use for each post whose content is on another thread, in
+ * bytes.
  */
 const BYTES_A_POST = 64;
 /**
@@ -145,8 +145,8 @@ export class Threads {
   readonly #setup: FileSetup;
   readonly #threads: EngineThread[] = [];
   /**
-   * Files that wait for a thread, in order. A later file never overtakes an earlier file: the reader waits
-   * for the earlier file before it frees other files.
+   * Files that wait for a thread, in order. A later file never overtakes an earlier file. Otherwise, later
+   * files could occupy all threads, and the reader frees none of them before it gets the earlier file.
    */
   readonly #waiting: Waiting[] = [];
   #files = 0;
@@ -169,9 +169,10 @@ export class Threads {
   }
 
   /**
-   * Starts the threads early, so that the first file does not have to wait for one. `files` is the number of
-   * expected files. After the last file has been started, each idle thread ends while the sink completes its
-   * outputs.
+   * Starts the threads early, so that the first file does not have to wait for one. Once the last file has
+   * been given to a thread, idle threads end, unless the output format needs them to assemble its files.
+   *
+   * @param files The number of expected files.
    */
   start(files: number): void {
     if (this.#closed) return;
@@ -284,8 +285,8 @@ export class Threads {
 
   #start(): EngineThread | undefined {
     try {
-      // When the first buffer is transferred, V8 discards the optimised code that reads columns. This
-      // transfer happens before there is such code.
+      // When this thread transfers its first buffer, V8 discards the optimised code that reads columns.
+      // Transferring a buffer here costs nothing, because no such code exists yet.
       if (this.#threads.length === 0) releaseMemory(Buffer.allocUnsafeSlow(1));
       const thread = new EngineThread(this.#script, threadStartOf(this.#setup));
       this.#threads.push(thread);
@@ -341,7 +342,7 @@ export function threadStartOf({ decoding, columns, encodings }: FileSetup): Thre
   };
 }
 
-/** Returns the data of each column by its column. */
+/** Maps each column of the setup to its data. `read` has the data in the order of the columns. */
 export function columnsOf(
   { columns }: FileSetup,
   read: readonly unknown[],

@@ -7,8 +7,8 @@ import type { ThreadCalls, ThreadStart } from './thread-calls.js';
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 };
 
 /**
- * If a thread takes longer than this to end, it hangs and is terminated. Its calls take milliseconds, but on
- * a busy machine a thread can take seconds to start.
+ * If a thread takes longer than this to end, it is assumed to hang and is terminated. Each call takes only
+ * milliseconds, but on a busy machine a thread can take seconds to start.
  */
 const HUNG_MS = 30_000;
 
