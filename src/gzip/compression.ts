@@ -19,7 +19,7 @@ export function compressionOf(start: Uint8Array): FileCompression {
   return isZstd(start) === true ? 'zstd' : 'plain';
 }
 
-/** How to compress blocks. */
+/** The format, and for gzip the level, in which blocks are compressed. */
 export type Compression =
   | { readonly kind: 'gzip'; readonly level: number }
   | { readonly kind: 'zstd' };

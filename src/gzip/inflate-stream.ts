@@ -50,7 +50,7 @@ export class GzipDecoder {
     this.#options = options;
   }
 
-  /** Yields the inflated bytes in groups of blocks of about 0.5 MiB. */
+  /** Yields the inflated bytes in arrays of blocks. Each array has about 0.5 MiB. */
   *push(input: Buffer): Generator<readonly Buffer[], void, undefined> {
     if (input.length === 0) return;
     if (this.#state === 'start') this.#state = this.#sniff(input[0]!);
@@ -93,7 +93,7 @@ export class GzipDecoder {
       const decoder = this.#openDecoder();
       decoder.write(slice);
       if (this.#error !== undefined) return;
-      // The decoder does not consume bytes after the last member. Only zeros are allowed there.
+      // The decoder does not consume bytes after the last gzip member. Only zeros are allowed there.
       const taken = decoder.handle?.bytesWritten ?? 0;
       this.#read += taken;
       if (taken === slice.length) return;
@@ -172,8 +172,8 @@ export class SniffingDecoder {
   }
 
   /**
-   * Call this after the last bytes. Throws if the file is incomplete. If bytes are still waiting for the
-   * format to be detected, they are too few for either format.
+   * Call this after the last bytes. Throws if the file is incomplete. A file that is too short for its format
+   * to be detected is passed to a `GzipDecoder`, which also handles plain bytes.
    */
   *end(): Generator<readonly Buffer[], void, undefined> {
     if (this.#file === undefined) {

@@ -143,7 +143,7 @@ const FRAME = 0xfd2fb528;
 const SKIPPABLE = 0x184d2a50;
 export const MAGIC_BYTES = 4;
 
-/** The fields that are read as a number. Their bytes are collected until the field is complete. */
+/** The fields of a zstd frame that are read as numbers, once all bytes of the field have arrived. */
 const NUMBERS = ['magic', 'skippable size', 'descriptor', 'block'] as const;
 /** The field to which the next bytes belong. It is complete once `#need` more bytes have arrived. */
 type Field = (typeof NUMBERS)[number] | 'skippable' | 'header' | 'content' | 'checksum';
