@@ -6,7 +6,7 @@ interface Emitter {
   on(event: 'error', listener: (error: unknown) => void): unknown;
 }
 
-/** What is known about a stream, generator or iterable that the caller created. */
+/** The state of a stream, generator or iterable that the caller created. */
 interface StreamState {
   /** Set once a listener handles the stream's `error` event, so that a failure does not end the process. */
   isGuarded?: boolean;
@@ -63,10 +63,10 @@ export function refuseClosed(source: object): void {
 }
 
 /**
- * Marks a stream as used before a flow is piped through it.
+ * Marks a stream as used. Call this before piping a flow through the stream.
  *
- * @param isOver Whether the stream no longer accepts writes. A run would then wait for the stream, or end
- *   immediately.
+ * @param isOver Whether the stream no longer accepts writes. Such a stream is refused, because a run would
+ *   wait for it forever or end immediately.
  * @throws The error with which the stream has failed, or an OptionError if the stream was used before.
  */
 export function useOnce(stream: object, isOver: boolean): void {
@@ -80,8 +80,8 @@ function usedBefore(option: string, name: string): OptionError {
 }
 
 /**
- * Closes the streams and generators that a value consists of or was created from. Streams that are already
- * closed are unaffected. Flows close what they have opened themselves.
+ * Closes a stream or generator, or the streams and generators from which a flow or stage was created. Does
+ * not affect streams that are already closed. Flows close the streams that they open themselves.
  *
  * @param error The reason with which stages and sinks are closed. Undefined if the run has ended normally.
  */

@@ -5,8 +5,8 @@ import type { FlowIdentity, FlowStep } from './flow.js';
 type Options = Readonly<Record<string, Json | undefined>>;
 
 /**
- * Describes how two flows differ. Returns `undefined` if they are the same. The lines of two different flows
- * must not be mixed in the same files.
+ * Describes how two flows differ. Returns `undefined` if they are the same. Called when a run resumes from a
+ * checkpoint, so that lines of different flows are not mixed in the same files.
  */
 export function flowDifference(before: FlowIdentity, now: FlowIdentity): string | undefined {
   const length = Math.max(before.length, now.length);

@@ -2,13 +2,13 @@ import { onceAborted } from '../base/abortable.js';
 import { MillraceError } from '../base/errors.js';
 import { isRecord } from '../base/record.js';
 
-/** The pull with which a run is opened, and a signal that fires when the run ends. */
+/** The options of a `Pull`, with the signal of the run instead of the reader's signal. */
 type Opened<P> = Omit<P, 'signal'> & { readonly signal: AbortSignal };
 
 /**
- * One run of a flow. Its signal fires when the signal of the pull fires, and when the reader stops early. A
- * source that waits for the signal can then close immediately. Calling only the `return()` of a generator
- * would wait until its current wait ends.
+ * One run of a flow. Its signal fires when the reader's signal fires and when the reader stops early. A
+ * source that is waiting can then stop immediately. Without the signal, a call of the generator's `return()`
+ * would take effect only after the wait.
  */
 export class FlowRun<
   Batch extends { readonly cursor?: unknown },
@@ -53,8 +53,8 @@ export class FlowRun<
     } catch (error) {
       if (this.#ended && error instanceof Stopped) return { done: true, value: undefined };
       this.#finish(error);
-      // An abort is not an error of the source, so its reason gets no cursor. A sink may not have written
-      // everything that was delivered.
+      // Adds no cursor to the reason of an abort. An abort is not an error of the source, and the sink may
+      // not have written everything before that cursor.
       if (error !== this.#pull.signal?.reason) addCursor(error, this.#cursor);
       throw error;
     } finally {
@@ -87,8 +87,8 @@ export class FlowRun<
   }
 
   /**
-   * Closes the source between two pulls. At that time, nothing waits for the signal, and the reader may never
-   * pull again.
+   * Closes the source after an abort while the reader is not waiting for a batch. The reader may never ask
+   * for another batch, so nothing else would close the source.
    */
   #close(reason: unknown): void {
     this.#failure = { reason };

@@ -17,10 +17,10 @@ import type { Progress } from './progress.js';
 import { isWebReadable, webItems } from './web-streams.js';
 
 /**
- * The place in a source from which a new run can start. A cursor is JSON, so that a checkpoint can hold it.
- * If a member has `toJSON`, it is converted when the cursor is saved. The cursor may be saved after later
- * pulls, so the result of `toJSON` must not change. An operator that has state wraps the cursor of its input.
- * Only the stage that created a cursor reads it.
+ * The place in a source from which a new run can start. A cursor is JSON, so that a checkpoint can store it.
+ * If a member has `toJSON`, it is converted when the cursor is saved. This may happen after later batches
+ * were read, so the result of `toJSON` must not change. An operator that has state wraps the cursor of its
+ * input. Only the stage that created a cursor reads it.
  */
 export interface Cursor {
   readonly [key: string]: Json | { toJSON(): Json } | Cursor | readonly (Json | Cursor)[];
@@ -30,7 +30,7 @@ export interface Cursor {
 export interface Batch<T> {
   /**
    * The items, in order. May be empty, because a filter that drops all items still forwards the cursor.
-   * Read-only. The array and its items stay valid after the next pull.
+   * Read-only. The array and its items stay valid after the next batch was read.
    */
   readonly items: readonly T[];
   /**
@@ -42,10 +42,10 @@ export interface Batch<T> {
   readonly origin?: string | undefined;
 }
 
-/** The batches of a flow. The size of a batch carries no meaning. */
+/** The batches of a flow. How the items are divided into batches has no meaning. */
 export type Batches<T> = AsyncIterable<Batch<T>>;
 
-/** The request with which a reader opens a flow. */
+/** The options with which a reader opens a flow. */
 export interface Pull {
   /** Ends the run, which then rejects with the reason of the signal. */
   readonly signal?: AbortSignal | undefined;
@@ -81,7 +81,7 @@ export interface Run extends Pull {
   readonly signal: AbortSignal;
 }
 
-/** Starts a run. Called at the first pull of each run, so each run has its own state. */
+/** Starts a run. Called when the first batch of a run is read, so each run has its own state. */
 export type OpenFlow<T> = (run: Run) => Batches<T>;
 
 /**
@@ -117,13 +117,13 @@ export class Flow<T> implements AsyncIterable<T> {
   readonly identity: FlowIdentity;
 
   /**
-   * @param open Called for each run, at its first pull.
+   * @param open Called for each run, when its first batch is read.
    * @param signal Ends a `for await` loop over the items, even in the middle of a batch.
    * @param identity Identifies the flow for checkpoints; see `FlowIdentity`.
    */
   constructor(open: OpenFlow<T>, signal?: AbortSignal, identity: FlowIdentity = []) {
     checkValue('new Flow', 'open', OPEN, open);
-    // The caller's code may continue after an abort, so the run does not wait for it.
+    // After an abort, the caller's code may take long to end, so the run waits for it only briefly.
     this.#open = this instanceof OwnFlow ? open : run => abandoned(open(run), run.signal);
     this.#signal = signal;
     this.identity = identity;
@@ -183,14 +183,13 @@ export function boundFlow<T>(
 ): Flow<T> {
   return new OwnFlow(
     run => batchesOf(input, { ...run, signal: AbortSignal.any([run.signal, signal]), progress }),
-    // A sink that runs the plan itself needs the signal and the progress, too.
+    // Keeps the plan, so that a sink can still run it. `signal` ends a `for await` loop over the items.
     { plan: planOf(input), signal, identity: identityOf(input) },
   );
 }
 
 /**
- * Wraps batches so that, after the signal fires, a read waits only a moment for the next batch. The read is
- * then abandoned.
+ * Wraps batches so that a read rejects shortly after the signal fires, even if the next batch never arrives.
  */
 function abandoned<T>(batches: Batches<T>, signal: AbortSignal): Batches<T> {
   return {

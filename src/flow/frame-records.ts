@@ -11,8 +11,9 @@ const MIN_PIECE_BYTES = 64 * 1024;
 const MAX_PIECE_BYTES = 16 * 1024 * 1024;
 
 /**
- * Passes blocks of bytes through a framer. A batch with a cursor ends a file or document, so the next batch
- * gets a new framer. If a framer fails, the items that were complete before the failure are delivered first.
+ * Cuts blocks of bytes into records with a framer. A batch with a cursor ends a file or document, so the next
+ * batch gets a new framer. If a framer fails, the records that were complete before the failure are delivered
+ * first.
  */
 export async function* frameRecords<T>(
   call: string,
@@ -58,8 +59,11 @@ export async function* frameRecords<T>(
 }
 
 /**
- * Returns the size of the next piece in bytes. A framer returns all items of a piece at once, so the piece
- * should hold about half of `MAX_ITEMS`, if the limits of its size allow it.
+ * Returns how many bytes to pass to the framer in the next call, so that they contain about half of
+ * `MAX_ITEMS` items. The framer returns all items of these bytes at once.
+ *
+ * @param bytes The number of bytes in the previous call.
+ * @param items The number of items in these bytes.
  */
 function nextPieceBytes(bytes: number, items: number): number {
   const wanted = (bytes * MAX_ITEMS) / (2 * Math.max(1, items));

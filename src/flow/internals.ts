@@ -7,8 +7,7 @@ export const internals = Symbol('internals of millrace');
  */
 export interface Internals {
   /**
-   * The streams, generators, flows and stages from which the object was created. They are closed together
-   * with the object.
+   * The streams, generators, flows and stages from which the object was created. `closeHeld` closes them.
    */
   readonly parts?: readonly unknown[];
   /**

@@ -11,7 +11,7 @@ export interface SourcePart {
 
 export type OpenSource<Part extends SourcePart> = (pull: Run) => AsyncIterable<Part>;
 
-/** How many batches in a row a source may deliver while the others wait for its next cursor. */
+/** How many batches without a cursor a source may deliver while the other sources wait for a cursor. */
 const MAX_SEGMENT = 256;
 /**
  * How long the other sources wait for the next cursor of a source that has no batch ready. In milliseconds.
@@ -21,15 +21,15 @@ const MAX_WAIT_MS = 50;
 const BATCHES_PER_TURN = 16;
 
 /**
- * The position of a source. `null` is its start. An incremental source is never `done`, because its next run
- * continues.
+ * Where a later run continues a source: at a cursor, or at its start (`null`). A source that is `done` is not
+ * read again. An incremental source is never `done`.
  */
 type Stand = Cursor | 'done' | null;
 
 /**
  * Reads the batches or whole files of several sources as they arrive; see `merge`.
  *
- * @param end Creates an empty part that delivers the cursor after a source has ended.
+ * @param end Creates a batch without items. It delivers the cursor after a source has ended.
  * @param incremental For each source, whether the next run continues where this run ends. By default, false
  *   for all sources.
  */
@@ -67,11 +67,11 @@ export async function* mergeBatches<Batch extends SourcePart>(
 
 /** One of the merged sources. Its next batch is read ahead. */
 class Part<Batch extends SourcePart> {
-  /** The position of the source after the items that it has delivered. Valid while `isBetween` is false. */
+  /** Where a later run continues this source. Out of date while `isBetween` is true. */
   stand: Stand;
   isDone: boolean;
   readonly #incremental: boolean;
-  /** Whether the last delivered items are not followed by a cursor yet. */
+  /** Whether the source has delivered items since its last cursor. */
   isBetween = false;
   /** Whether the other sources have stopped waiting for the next cursor of this source. */
   isLate = false;
@@ -143,8 +143,8 @@ class Part<Batch extends SourcePart> {
 }
 
 /**
- * Decides which source is next: the one that became ready first, unless the others are waiting for the cursor
- * of a source.
+ * Decides which source delivers the next batch: the source that was ready first, or a source for whose cursor
+ * the other sources are waiting.
  */
 class Turns<Batch extends SourcePart> {
   readonly #parts: readonly Part<Batch>[];

@@ -130,7 +130,7 @@ export async function writeToStream(
   stream.on('drain', onDrain);
   try {
     for await (const item of input) {
-      // The stream may emit `drain` during the write, so this listens before the write.
+      // Listens for `drain` before the write, because the stream may emit it during the write.
       const ready = drained.next();
       if (stream.write(item) === false) await abortable(Promise.race([ready, finished]), signal);
     }

@@ -247,7 +247,7 @@ function describe(value: unknown): string {
   }
   if (value === null || typeof value !== 'object') return String(value);
   if (Array.isArray(value)) return 'an array';
-  // An object of a subclass of `Flow`, as this package uses, is also described as a Flow.
+  // The sources and operators of this package return a subclass of `Flow`, whose name users do not know.
   if (value instanceof Flow) return 'a Flow';
   // The constructor of a generator object has no name.
   const name: unknown = value.constructor?.name || tagOf(value);

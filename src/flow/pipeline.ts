@@ -213,7 +213,8 @@ async function run({ source, stages, sink, options }: PipelineArguments): Promis
   const { signal } = options;
   signal?.throwIfAborted();
 
-  // Nothing may be read until all stages have been checked. One of them may be a sink, or not a stage at all.
+  // Nothing may be read until all stages have been checked. A stage may try to read its input when it is
+  // applied, for example if it is a sink.
   let checked = false;
   const check = () => {
     if (!checked) throw new Error('The arguments of the pipeline are not checked yet');

@@ -20,8 +20,8 @@ export interface ProgressCounts {
    */
   readonly leftMs: number | undefined;
   /**
-   * The number of messages in a stream that the reader has not received yet, as of the last received message.
-   * `undefined` for sources that are not such streams.
+   * How many messages of a JetStream stream were still unread when the last message arrived. `undefined` for
+   * other sources.
    */
   readonly behind?: number | undefined;
   /**
@@ -43,14 +43,14 @@ export interface ProgressCounts {
    */
   readonly waitedMs: number;
   /**
-   * A message in addition to the counts. It tells that nothing was new, or that everything was already
-   * complete. In a search for rules, it tells how many requests the search needs, until the first page
+   * A message in addition to the counts, for example that nothing was new or that everything was already
+   * complete. In a search for rules, the number of requests that the search needs, until the first page
    * arrives.
    */
   readonly note?: string | undefined;
 }
 
-/** The counters of one run. They are part of the pull, so that each stage can add to them. */
+/** The counters of one run. Each stage of the run gets this object and adds to it. */
 export class Progress {
   received = 0;
   receivedBytes = 0;
@@ -67,7 +67,7 @@ export class Progress {
    * not read again.
    */
   changedFiles = 0;
-  /** The number of unread messages for each reader of a stream. */
+  /** The number of unread messages for each reader of a JetStream stream. */
   readonly behind: Map<unknown, number> = new Map();
   requests = 0;
   retries = 0;

@@ -9,8 +9,9 @@ export interface Worked<T, R> {
 
 /**
  * Reads items and starts work on them while the consumer is busy with earlier items. Yields the items in
- * order. The items that wait have a total weight of up to `limit`. If the input fails, the error is thrown
- * after the items that were read before it. Closes the input if the consumer stops.
+ * order. Stops reading ahead when the items that were not yielded yet have a total weight of `limit`. If the
+ * input fails, throws the error after the items that were read before it. Closes the input if the consumer
+ * stops.
  */
 export async function* workAhead<T, R>(
   input: Iterable<T> | AsyncIterable<T>,

@@ -48,10 +48,10 @@ export type ItemOf<From> =
       : never;
 
 // `pipeline` and `compose` have one type parameter for each argument. Each argument is checked with one of
-// the types below. post.lang)`. => If the argument fits, the result is the type of the argument, or the
-// general type from which the compiler infers the parameters of functions such as `filter(post =>
-// post.lang)`. => post.lang)`. If the argument does not fit, the result is a sentence, which the compiler
-// shows as the error at that argument. `never` means that the compiler has not seen the argument yet.
+// the types below. If the argument fits, the result is the type of the argument, or the general type from
+// which the compiler infers the parameters of functions such as `filter(post => post.lang)`. If the argument
+// does not fit, the result is a sentence, which the compiler shows as the error at that argument. `never`
+// means that the compiler has not seen the argument yet.
 
 /** The first argument of `pipeline`. */
 export type SourceArgument<From> = [From] extends [Source<unknown>]
@@ -74,7 +74,7 @@ export type SinkArgument<In, S> = [S] extends [SinkFor<Fed<In>>]
     ? 'Nothing reads what it makes: put a sink after it, such as files() or collect()'
     : WrongStage<In, S>;
 
-/** An argument that is an operator, or a sink if only options follow. */
+/** An argument that must be an operator, or that may be a sink because the next argument may be options. */
 export type EitherArgument<In, S> = [S] extends [EitherFor<Fed<In>>]
   ? S | EitherFor<Read<In>>
   : WrongStage<In, S>;
@@ -124,10 +124,13 @@ interface Untyped {
 }
 declare const untyped: unique symbol;
 
-/** The items that a function reads if it is passed as an argument. For type inference. */
+/**
+ * The item type from which the compiler infers the parameter of a function argument. After a Node `Duplex`,
+ * it is `unknown`.
+ */
 type Read<In> = [In] extends [Untyped] ? unknown : In;
 
-/** The items that an argument must be able to read. Every stage can read `never`. */
+/** The item type that an argument must accept. After a Node `Duplex`, `never`, which every stage accepts. */
 type Fed<In> = [In] extends [Untyped] ? never : In;
 
 export type Callable = (...args: never) => unknown;
@@ -139,8 +142,8 @@ type StageFor<In> =
 type SinkFor<In> = ((input: Flow<In>, run: SinkRun) => Promise<unknown>) | WritableSink<In>;
 
 /**
- * Both functions have the same parameters. Otherwise, the compiler would not infer parameter types, for
- * example in `async posts => …`.
+ * An operator or a sink. Functions have one type for both, because the compiler would not infer the parameter
+ * types of `async posts => …` from a union of two functions with different parameters.
  */
 type EitherFor<In> =
   | ((input: Flow<In>, run: SinkRun) => AsyncIterable<unknown> | Promise<unknown>)

@@ -47,7 +47,8 @@ async function* piped<In, Out>(
       throw error;
     }
   }
-  // The stream reads the input itself, in a separate run that does not count in the progress of this run.
+  // The stream reads `source` in a separate run, which has no progress. `items` therefore opens the input
+  // with the progress of this run.
   const source = new OwnFlow<In>(items, isMinipass(stream) ? { signal } : {});
   const readable = isMinipass(stream) ? undefined : Readable.from(source, { objectMode: true });
   const fed = isMinipass(stream)
