@@ -70,8 +70,8 @@ export interface AccountOptions extends SettingOptions {
   /** The clock and the source of random numbers. For tests. */
   readonly timing?: Timing | undefined;
   /**
-   * Returns the service's time in epoch milliseconds, if this process knows it. `start()` of the local
-   * service returns such a function as part of its settings.
+   * Returns the service's time in epoch milliseconds. Only a local service in this process has such a
+   * function: `start()` returns it as part of its settings.
    * @default computed from the `Date` headers of the service's responses
    */
   readonly serviceTime?: (() => number) | undefined;
@@ -105,8 +105,8 @@ const OPTIONS = {
 } satisfies OptionTable<AccountOptions>;
 
 /**
- * Additional settings that `start()` of the local service returns and that `account` ignores: the keys of its
- * unapproved application, and the token of its control path.
+ * Settings that `start()` of the local service returns but `account` ignores: the keys of an application that
+ * is not approved for engagement totals, and the token for the URLs that control the local service.
  */
 const IGNORED = { unapprovedConsumerKey: known, unapprovedConsumerSecret: known, token: known };
 
@@ -211,7 +211,7 @@ export class Account {
     return `Basic ${Buffer.from(this.#parts.login?.reveal() ?? '').toString('base64')}`;
   }
 
-  /** Returns an account with the same state, whose requests and waits are reported to a run. */
+  /** Returns an account with the same state. Its requests and waits are reported to `progress`. */
   withProgress(progress: AccountProgress | undefined): Account {
     return progress === undefined ? this : new Account(this.#parts, progress);
   }
@@ -281,8 +281,8 @@ export class Account {
 }
 
 /**
- * Returns the limits of an account: the given limits, with the rates of the account's contract added, divided
- * by the number of shards.
+ * Returns the limits for the requests of this process. Adds the rates of the account's contract to the given
+ * limits, then divides all rates by the number of shards.
  */
 function limitsOf(settings: Settings, service: Limits): Limits {
   const { searchesPerMinute, engagementsPerMinute, shard } = settings;
@@ -343,7 +343,7 @@ function readParts(
   const { onRetry, timing = realTime } = options;
   const timeouts = checked.timeouts as Timeouts;
   const own = withoutUndefined(options.limits ?? {});
-  // The variable applies to local services only. If someone left it set by mistake, it must not lift the
+  // `MILLRACE_LIMITS` applies to local services only. If someone left it set by mistake, it must not lift the
   // limits of the real service.
   const local = given === 'relaxed' ? NO_LIMITS : LIMITS;
   return {

@@ -2,7 +2,7 @@ import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http';
 import { ConnectionError, type ConnectionFailure } from '../base/errors.js';
 import type { HttpProxy } from './http-proxy.js';
 
-/** What the error codes mean that occur when a connection cannot be made. */
+/** Explains the error codes of connections that could not be established. */
 const REFUSED: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
   ENOTFOUND: 'the host does not exist',
@@ -54,7 +54,7 @@ export function brokenConnection(cause: Error, way: Way, hasBegun: boolean): Con
       failure: 'refused',
       retryable: false,
     });
-  // A reset in the middle of a response may look like a normal end, so both are retryable.
+  // A reset in the middle of a response may also appear as a normal end (`cut`), so both are retryable.
   const failure: ConnectionFailure = hasBegun && code !== 'ECONNRESET' ? 'cut' : 'reset';
   const what = failure === 'cut' ? 'ended before its end' : 'was reset';
   return new ConnectionError(

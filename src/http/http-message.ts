@@ -18,8 +18,8 @@ export interface HttpRequest {
   /** The permit of the account's rate limiter for this request. */
   readonly permit?: Permit | undefined;
   /**
-   * Returns advice for an error with this status. If it is absent or returns `undefined`, the error has
-   * general advice.
+   * Returns advice for the user about an error with this status. If this function is absent or returns
+   * `undefined`, the error contains general advice about the status.
    */
   readonly advice?: ((status: number) => string | undefined) | undefined;
   /** Error statuses for which the response is returned. For all other error statuses, an error is thrown. */

@@ -14,8 +14,9 @@ import { realTime } from './timing.js';
 export type LiveConnection = Pick<HttpResponse, 'url' | 'rawBlocks' | 'receivedBytes' | 'close'>;
 
 /**
- * Connects to a stream, without retries. The caller gets `permit` from the rate limiter for connections.
+ * Connects to a stream, without retries.
  *
+ * @param permit The permit of the rate limiter for connections.
  * @throws HttpError, ConnectionError, DataError, or the signal's reason.
  */
 export async function connectLive(
@@ -44,8 +45,8 @@ export async function connectLive(
 const FINAL: readonly number[] = [401, 403, 404, 405, 410];
 
 /**
- * Returns whether it is pointless to connect to a stream again after this error. After any other status, such
- * as a 406 because of the service's current state, the service asks clients to reconnect.
+ * Whether connecting to a stream again cannot help after this error. After other error statuses, such as 406,
+ * the service asks clients to reconnect, because they depend on its current state.
  */
 export function isFinalStatus({ status }: HttpError): boolean {
   return (status >= 300 && status < 400) || FINAL.includes(status);
@@ -62,7 +63,8 @@ const MAX_SILENCE_MS = 30 * SECOND;
 export function checkSilence(account: Account, purpose: string): void {
   checkAccount(account);
   const { silenceMs } = account.timeouts;
-  // Tests that replace the clock also choose how often their local service sends heartbeats.
+  // Does not check the timeout of tests with their own clock, because they also choose how often their local
+  // service sends heartbeats.
   if (account.timing !== realTime || silenceMs > MAX_SILENCE_MS) return;
   throw new OptionError(
     'timeouts.silenceMs',

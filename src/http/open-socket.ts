@@ -6,7 +6,7 @@ import { LinkedAbort, onceAborted } from '../base/abortable.js';
 import { refusedTunnel, unusableProxy } from './connection-errors.js';
 import { type HttpProxy, portOf } from './http-proxy.js';
 
-/** The delay of TCP keep-alive probes. The same as for undici's own sockets. */
+/** The delay of TCP keep-alive probes, in milliseconds. Undici uses the same delay for its own sockets. */
 const KEEP_ALIVE_MS = 60_000;
 const PLAIN = { highWaterMark: 64 * 1024 };
 const TLS = { highWaterMark: 16 * 1024, ALPNProtocols: ['http/1.1'] };
@@ -22,8 +22,8 @@ export interface OpenSocketOptions {
 
 /**
  * Opens a socket to the origin of a URL, with TLS for https. If there is a proxy, opens a tunnel through it
- * (CONNECT), even for http, as undici's `ProxyAgent` does by default. There is then only one mechanism, and
- * the proxy learns nothing about a request except the host and port.
+ * (CONNECT), even for http, as undici's `ProxyAgent` does by default. Http and https then work in the same
+ * way, and the proxy learns nothing about a request except the host and port.
  *
  * @throws ProxyFailure, or an error with a system error code, such as `ETIMEDOUT` after `timeoutMs`.
  */
@@ -136,8 +136,8 @@ async function opened<S extends Socket>(
   event: 'connect' | 'secureConnect',
   signal: AbortSignal,
 ): Promise<S> {
-  // Also handles an error that occurs before undici has added its listeners. Undici then finds a destroyed
-  // socket.
+  // An error that occurs before undici has added its listeners must not end the process. Undici then finds a
+  // destroyed socket.
   socket.on('error', () => {});
   try {
     await once(socket, event, { signal });

@@ -96,8 +96,8 @@ function isRate(value: unknown): boolean {
 const MAX_TRANSIT_MS = 250;
 
 /**
- * Permission to send one request. The request counts in every window until `sent` or `responded` is called.
- * If neither is ever called, other requests may wait forever.
+ * Permission to send one request. Until `sent` or `responded` is called, the request counts towards the rate
+ * limit. If neither is ever called, other requests may wait forever.
  */
 export interface Permit {
   /**
@@ -139,10 +139,10 @@ export class RateLimiter {
   readonly #unsent = new Set<Counted>();
   /** The requests that have been sent and still count, in chronological order. */
   readonly #sent: Counted[] = [];
-  /** Wakes the first caller in the queue. Only that caller waits for requests to be sent. */
+  /** Wakes the first caller in the queue. All other callers wait for that caller. */
   readonly #wakeUp = new WakeUp();
   #last: Promise<unknown> = Promise.resolve();
-  /** When the wait of the first caller in the queue ends. */
+  /** When the first caller in the queue stops waiting, as a time of `Timing.elapsed()`. */
   #opensAt = 0;
 
   constructor(rates: readonly Rate[], timing: Timing = realTime) {
@@ -150,7 +150,7 @@ export class RateLimiter {
     this.add(rates);
   }
 
-  /** Adds rates. Later requests must respect them, too. */
+  /** Adds rates. All rates, old and new, apply to later requests. */
   add(rates: readonly Rate[]): void {
     for (const rate of rates) {
       const known = this.#rates.some(
@@ -166,8 +166,8 @@ export class RateLimiter {
    *
    * Calls `beginWait` when a wait starts, even if this call waits behind earlier calls. When the wait ends,
    * calls the function that `beginWait` has returned. There is one exception: if this call waits because the
-   * connection of an earlier request is still being opened, `beginWait` is not called. The length of that wait
-   * is unknown, and a timeout limits it.
+   * connection of an earlier request is still being opened, `beginWait` is not called. The length of that
+   * wait is unknown, and a timeout limits it.
    */
   acquire(
     kind?: string,
@@ -268,8 +268,8 @@ function arrivedBy({ sentAt, responseAt = Number.POSITIVE_INFINITY }: Counted): 
 }
 
 /**
- * Returns the time of the next check. If the request has no response yet, the check is early, because the
- * request may have arrived immediately.
+ * Returns when to check again whether an earlier request still counts. If it has no response yet, assumes
+ * that it arrived when it was sent, because a response may still show that it arrived early.
  */
 function nextCheckAt(start: Counted, rate: Rate, now: number): number {
   const isEarly = start.responseAt === undefined && now < start.sentAt + rate.perMs;

@@ -26,8 +26,8 @@ export async function readText(response: HttpResponse, maxBytes = MAX_BYTES): Pr
 }
 
 /**
- * Reads the whole body and parses it as JSON, with exact ids. If the JSON is truncated, the error is
- * retryable.
+ * Reads the whole body and parses it as JSON. Ids keep all of their digits. If the JSON is truncated, throws
+ * a retryable error.
  */
 export async function readJson(response: HttpResponse, maxBytes?: number): Promise<unknown> {
   const text = await readText(response, maxBytes);
@@ -39,8 +39,8 @@ export async function readJson(response: HttpResponse, maxBytes?: number): Promi
 }
 
 /**
- * Creates the error for a body that is not JSON. If the body does not begin like JSON, it comes from another
- * program, such as a proxy with an error page. Any other body may be truncated, so its error is retryable.
+ * Creates the error for a body that is not JSON. If the body begins like JSON, it may be truncated, so the
+ * error is retryable. Any other body comes from another program, such as the error page of a proxy.
  */
 export function notJson({ url, headers }: HttpResponse, text: string, cause: unknown): DataError {
   const position = { origin: url };

@@ -105,7 +105,7 @@ async function send(
     handler,
   );
   const { status, headers } = await handler.begun;
-  // The hosts of data files are not the service, so their clocks may differ from its clock.
+  // Does not learn the time from a signed URL: data files are on other hosts, whose clocks may be wrong.
   if (!isSignedUrl) account.clock.learn(headers.date, sentAt);
   const response: HttpResponse = {
     status,
@@ -222,10 +222,10 @@ function bodyError(error: unknown, url: string): Error {
 }
 
 /**
- * Sets the account's clock to the time of the service, before a run computes its window. If this machine's
- * clock were wrong, the window would miss minutes, or the run would report gaps that do not exist. Sends a
- * HEAD request to the base address without credentials. Every response has a `Date`, and this request is free
- * and counts towards no limit.
+ * Sets the account's clock to the time of the service, before a run computes its window. Otherwise, if this
+ * machine's clock is wrong, the window would miss minutes, or the run would report gaps that do not exist.
+ * Sends a HEAD request without credentials to the base address, because every response has a `Date` header
+ * and such a request is free and counts towards no limit.
  *
  * @param responses The value of `clock.responses` at the start of the run. If it has changed since then, a
  *   response has already set the clock, and no request is sent.

@@ -100,8 +100,8 @@ function messageOf(text: string): string | undefined {
 }
 
 /**
- * Returns the message about a job that was not created: its `statusMessage`, and the reason for each refused
- * rule.
+ * Returns the message from the response for a job that was not created: its `statusMessage`, and the reason
+ * for each refused rule.
  */
 export function jobMessage(body: unknown): string | undefined {
   const message = memberOf(body, 'statusMessage');

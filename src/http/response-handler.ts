@@ -43,7 +43,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
       this.#begin = resolve;
       this.#refuse = reject;
     });
-    // `begun` may reject before the sender awaits it. That must not be an unhandled rejection.
+    // If `begun` rejects before the sender awaits it, the process must not end with an unhandled rejection.
     this.begun.catch(() => {});
     signal?.addEventListener('abort', this.#onAbort, { once: true });
     this.#watchFor(account.timeouts.connectMs + account.timeouts.responseMs);
@@ -112,8 +112,8 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     this.#watch = setTimeout(() => {
       const { receivedBytes } = this;
       const hadBegun = this.#hasBegun;
-      // If the event loop was blocked, this timer fires before the bytes that have arrived during that time
-      // are read.
+      // If the event loop was blocked, bytes may have arrived that are read only after this timer has fired.
+      // Therefore checks again after they are read.
       setImmediate(() => {
         if (this.receivedBytes === receivedBytes && this.#hasBegun === hadBegun)
           this.#fail(stalledConnection(this.#way, ms, hadBegun), false);

@@ -115,7 +115,7 @@ function waitAfter(
   if (!(error instanceof HttpError) || error.retryAfterMs === undefined) return backoff;
   if (error.retryAfterMs > policy.maxRetryAfterMs) return undefined;
   // Adds some jitter to the requested wait. Otherwise, all clients that received the same `Retry-After` would
-  // return at the same time.
+  // retry at the same time.
   return error.retryAfterMs + Math.min(backoff, SECOND);
 }
 

@@ -8,7 +8,7 @@ import {
 } from './settings.js';
 
 export interface ServiceUrlOptions {
-  /** What the URL is used for, as a plural noun for messages. */
+  /** What the URL is used for, such as "replay streams". Part of error messages. */
   readonly purpose: string;
   /** Values to use instead of the account's settings. */
   readonly given?: Readonly<Partial<Record<SettingName, string | undefined>>>;

@@ -182,8 +182,8 @@ export function readSettings(
     const option: unknown = options[name];
     const text = environment[env] === '' ? undefined : environment[env];
     const fromEnvironment = text === undefined ? undefined : readText(kind, text);
-    // If the option `url` is given, the environment variables of more specific addresses are ignored, so that
-    // its credentials are not sent to another address.
+    // If the option `url` is given, ignores the environment variables of more specific addresses. Otherwise,
+    // the credentials for `url` would be sent to another address.
     if (option === undefined && options.url !== undefined && endpoint) continue;
     const value = option ?? fromEnvironment;
     if (value === undefined) continue;
@@ -200,8 +200,8 @@ export function readSettings(
 type Value = CheckedValues[Kind];
 
 /**
- * Reads the insecure origins, which the checks of addresses need. Does not check them: invalid origins are
- * reported together with the other settings.
+ * Reads the setting `insecureOrigins` before all other settings, because the checks of addresses need it.
+ * Invalid origins are reported later, together with the problems of other settings.
  */
 function insecureOriginsOf(
   { insecureOrigins }: SettingOptions,

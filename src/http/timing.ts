@@ -36,7 +36,7 @@ export class ServiceClock {
     this.#given = given;
   }
 
-  /** The number of responses that have set the clock. */
+  /** The number of responses that have been passed to `learn`. */
   get responses(): number {
     return this.#responses;
   }
@@ -47,9 +47,10 @@ export class ServiceClock {
   }
 
   /**
-   * Whether the service's time is known: it is given, or more responses have arrived than `responses`.
-   * Otherwise, `now` may be far off, because it comes from this machine's clock, or from a service whose
-   * clock has changed since. No option must be refused because of it.
+   * Whether the service's time is known: either this process knows it, or a response has arrived since the
+   * number of responses was `responses`. Otherwise, `now` may be far off, because it comes from this
+   * machine's clock, or from a service whose clock has changed since. An option must not be refused because
+   * of such a time.
    */
   isKnownSince(responses: number): boolean {
     return this.isGiven || this.#responses > responses;
