@@ -218,7 +218,7 @@ export class Plan implements FlowPlan {
   }
 }
 
-/** Returns the settings of the stages that convert files to posts. Those of missing stages are `undefined`. */
+/** Returns the settings of the stages that convert files to posts, or `undefined` for a missing stage. */
 function decodingOf({ gunzip, limits, records }: PlanParts) {
   return { gunzip, limits, records };
 }

@@ -21,8 +21,8 @@ const MAX_WAIT_MS = 50;
 const BATCHES_PER_TURN = 16;
 
 /**
- * Where a later run continues a source: at a cursor, or at its start (`null`). A source that is `done` is not
- * read again. An incremental source is never `done`.
+ * The position at which a later run continues a source: a cursor, or `null` for the start. A source that is
+ * `done` is not read again. An incremental source is never `done`.
  */
 type Stand = Cursor | 'done' | null;
 
@@ -67,7 +67,7 @@ export async function* mergeBatches<Batch extends SourcePart>(
 
 /** One of the merged sources. Its next batch is read ahead. */
 class Part<Batch extends SourcePart> {
-  /** Where a later run continues this source. Out of date while `isBetween` is true. */
+  /** The position at which a later run continues this source. Out of date while `isBetween` is true. */
   stand: Stand;
   isDone: boolean;
   readonly #incremental: boolean;
