@@ -36,7 +36,7 @@ export interface PublisherState {
   readonly flow: FlowIdentity;
   /** The epoch of the last start. It grows with each start; see `positions.ts`. */
   readonly epoch: number;
-  /** The epoch that had begun on all subjects when `seq` was committed. */
+  /** The epoch of the run that committed `seq`. That run had begun this epoch on all subjects. */
   readonly begun: number;
   /**
    * A sequence of the stream. All posts that come after `cursor` in the flow come after this sequence in the
@@ -233,10 +233,13 @@ export interface EntryWriterOptions {
 export class EntryWriter {
   readonly #entry: PublisherEntry;
   readonly #options: EntryWriterOptions;
-  /** The cursor after all items so far. `undefined` if the flow cannot resume after the last item. */
+  /**
+   * The cursor after all items so far, if it is not committed yet. `undefined` if the flow cannot resume after
+   * the last item.
+   */
   #cursor: Cursor | undefined;
   #committing: Promise<void> | undefined;
-  #isShowingLife = false;
+  #isWritingHeartbeat = false;
   #lastCommit = performance.now();
   #lastWrite = performance.now();
   #timer: NodeJS.Timeout | undefined;
@@ -284,14 +287,14 @@ export class EntryWriter {
     if (this.#isDue && this.#cursor !== undefined) this.#commit(this.#cursor);
     // A heartbeat does not wait for a running commit. If the stream is full, a commit may wait for
     // acknowledgements for minutes.
-    else if (!this.#isShowingLife && performance.now() - this.#lastWrite >= HEARTBEAT_MS)
-      void this.#showLife();
+    else if (!this.#isWritingHeartbeat && performance.now() - this.#lastWrite >= HEARTBEAT_MS)
+      void this.#writeHeartbeat();
   }
 
-  async #showLife(): Promise<void> {
-    this.#isShowingLife = true;
+  async #writeHeartbeat(): Promise<void> {
+    this.#isWritingHeartbeat = true;
     await this.#write().catch(this.#options.onFailure);
-    this.#isShowingLife = false;
+    this.#isWritingHeartbeat = false;
   }
 
   get #isDue(): boolean {
