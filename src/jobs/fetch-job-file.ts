@@ -39,7 +39,7 @@ interface Fetching<T> {
   readonly concurrency: number;
   /** How many files may wait for an earlier file, in addition to the files that are being fetched. */
   readonly ahead: number;
-  /** Fetches a file. The signal that it gets fires when fetching has ended for all files. */
+  /** Fetches a file. The signal is aborted when fetching ends for all files. */
   readonly fetch: (file: JobFile, limit: LimitFunction, signal: AbortSignal) => Promise<T>;
 }
 

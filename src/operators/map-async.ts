@@ -28,7 +28,7 @@ const TRANSFORM = required(func('what is made from each item'));
 
 /**
  * Maps each item with an asynchronous function. Several calls run at a time, and the results keep the order
- * of the items. The function also gets a signal, which fires when the run ends, so that pending calls can
+ * of the items. The function also gets a signal that is aborted when the run ends, so that pending calls can
  * stop. If a call rejects, the run ends with its error.
  *
  * @throws OptionError Immediately, if `transform` is not a function or an option is invalid.

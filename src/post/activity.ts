@@ -343,7 +343,8 @@ export class Activity {
     | { readonly initialId: string | undefined; readonly ids: readonly string[] }
     | undefined {
     const root = this.#root;
-    // A document without a time is not a post. It is read in the usual way, which reports the problem.
+    // The search in all bytes is used only for posts. A document without a time is not a post, so its members
+    // are read instead.
     if (root.firstOf(TIMES) !== undefined && this.#lacks(HISTORY)) return undefined;
     root.seekFromEnd('edit_history');
     const history = root.object('edit_history');

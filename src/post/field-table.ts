@@ -182,7 +182,7 @@ function within(read: ReadValue, keys: readonly string[]): ReadValue {
 }
 
 /**
- * Returns a function that reads a member by its keys. Each usual number of keys has a separate function,
+ * Returns a function that reads a member by its keys. One, two and three keys have separate functions,
  * because a loop would take several times as long. Does not use `in`, because members may be getters.
  */
 function readerOf(keys: readonly string[]): ReadValue {

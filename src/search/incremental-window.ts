@@ -17,8 +17,9 @@ function endOfRun({ account, runsEndAt = MINUTE }: Query): string {
 }
 
 /**
- * Returns the window of an incremental run, from the end of the last complete run to the newest searchable
- * minute. Calls `onGap` for minutes that are too old for the product.
+ * Returns the window of an incremental run. It starts at the end of the last complete run, or at `fromDate`
+ * in the first run, and ends at the newest searchable minute. Calls `onGap` for minutes that are too old for
+ * the product.
  *
  * @throws IncompleteError if minutes are too old and there is no `onGap`.
  */
