@@ -87,8 +87,8 @@ export function checkOptions<Options extends object, const Table extends OptionT
 }
 
 /**
- * Reads options like `checkOptions`, but returns the problems instead of throwing them. A function that has
- * checks besides its table adds its own problems, then calls `refuseAny`, which throws all of them.
+ * Reads options like `checkOptions`, but returns the problems instead of throwing them. A caller with further
+ * checks adds the problems that it finds, then passes all problems to `refuseAny`, which throws one error.
  *
  * @throws OptionError if the options are not an object.
  */

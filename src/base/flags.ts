@@ -80,7 +80,7 @@ function shownOf(value: unknown, unit: number): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Alternative spellings of flags, and the full name of each. */
+/** Maps short names of flags to full names. */
 const SHORT: Readonly<Record<string, string>> = { from: 'from-date', to: 'to-date', h: 'help' };
 
 export interface ParsedArguments {

@@ -328,7 +328,7 @@ export function encodeTombstone(mark: PostTombstone | UserTombstone): Buffer {
   return Buffer.from(JSON.stringify(Object.fromEntries(Object.entries(mark).sort())));
 }
 
-/** @throws Error for bytes that `encodeTombstone` never returns. */
+/** @throws Error if the bytes were not created by `encodeTombstone`. */
 export function decodeTombstone<M extends PostTombstone | UserTombstone>(bytes: Uint8Array): M {
   if (bytes.length === 1 && bytes[0] === DELETED[0]) return { deleted: true } as M;
   const mark = JSON.parse(Buffer.from(bytes).toString()) as M | null;

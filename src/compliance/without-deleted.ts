@@ -147,7 +147,7 @@ const SHOWN = 1;
 const SUSPECT = 2;
 const HIDDEN = 3;
 
-/** Returns the state of each post of the file. It is 0 for posts of the file that are not among the rows. */
+/** Returns the state of each post of the file, or 0 for a post that an earlier step has dropped. */
 function statesOf(tombstones: Tombstones, rows: Rows, options: HidingOptions): Uint8Array {
   const shownIds = rows.column(SHOWN_IDS);
   const states = new Uint8Array(rows.columnSize);

@@ -88,8 +88,8 @@ export interface DecodedRows {
    */
   release(): void;
   /**
-   * Like `release`, but does not free memory on the main thread, because the reader still uses the items in
-   * it.
+   * Like `release`, but keeps the content if it is on the main thread, because the reader still uses items
+   * that are views of it.
    */
   leave(): void;
 }

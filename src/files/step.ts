@@ -53,7 +53,7 @@ export interface StepRun {
 
 export type Steps = readonly Step[];
 
-/** A step that has been started, and the check of its items. */
+/** The state of a step during a run, and the function that checks the items of the step's input. */
 interface Started {
   readonly run: StepRun;
   readonly check: Step['check'];

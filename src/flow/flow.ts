@@ -30,7 +30,7 @@ export interface Cursor {
 export interface Batch<T> {
   /**
    * The items, in order. May be empty, because a filter that drops all items still forwards the cursor.
-   * Read-only. The array and its items stay valid after the next batch was read.
+   * Read-only. The array and its items stay valid after the next batch is read.
    */
   readonly items: readonly T[];
   /**

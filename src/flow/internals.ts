@@ -11,8 +11,8 @@ export interface Internals {
    */
   readonly parts?: readonly unknown[];
   /**
-   * Set for a flow whose items were cut by framers. The items are known to be records, so stages do not check
-   * them again.
+   * Set for a flow of records that this package has cut from bytes, as `jsonLines` does. Later stages then do
+   * not check whether the items are records.
    */
   readonly isOfRecords?: boolean;
   /** The stages that `compose` has joined. `tee` uses them to find the sink at the end of a branch. */

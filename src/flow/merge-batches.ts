@@ -14,7 +14,7 @@ export type OpenSource<Part extends SourcePart> = (pull: Run) => AsyncIterable<P
 /** How many batches without a cursor a source may deliver while the other sources wait for a cursor. */
 const MAX_SEGMENT = 256;
 /**
- * How long the other sources wait for the next cursor of a source that has no batch ready. In milliseconds.
+ * How long, in milliseconds, the other sources wait for the next cursor of a source that has no batch ready.
  */
 const MAX_WAIT_MS = 50;
 /** The number of batches after which the event loop gets a turn, so that waiting sources can continue. */

@@ -14,8 +14,8 @@ export type HowEnded = 'failed' | 'interrupted';
 export const SEPARATOR = ', ';
 
 /**
- * If less time than this is left, it is not shown. A run that takes longer than expected would otherwise show
- * `0.0 s left`.
+ * The remaining time is not shown if it is shorter than this. A run that takes longer than expected would
+ * otherwise show `0.0 s left`.
  */
 const MIN_LEFT_MS = SECOND;
 

@@ -86,7 +86,7 @@ const CARRIERS = {
   map: 'an object with an activity',
 } as const;
 
-/** Returns the operator that creates items in which an activity is a member, such as this item. */
+/** If an activity is a member of the item, returns the operator that creates such items. */
 function carrierOf(item: unknown): keyof typeof CARRIERS | undefined {
   const { activity, tag, errors } = item as Readonly<Record<string, unknown>>;
   if (!(activity instanceof Activity)) return undefined;

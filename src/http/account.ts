@@ -89,7 +89,7 @@ const rateLimiters = new WeakMap<Timing, Map<string, RateLimiter>>();
  */
 const LIMITS_VARIABLE = 'MILLRACE_LIMITS';
 
-/** Stands for a setting in the table of options. `readSettings` checks its value. */
+/** The entry for each setting in the table of options. It accepts any value; `readSettings` checks the value. */
 const known = special<never>('a setting', 'a setting', () => true);
 
 const OPTIONS = {

@@ -59,7 +59,7 @@ export const LIMITS: Limits = {
   engagement: [],
 };
 
-/** Replaces the rates of each family with the result of `make`. */
+/** Returns an object with the result of `make` for the rates of each family. */
 export function ofEachFamily<T>(
   limits: Limits,
   make: (rates: readonly Rate[]) => T,
