@@ -8,7 +8,7 @@ import { optionErrorOf } from './option-error-of.js';
 const CANARY = 'canary-pa55word';
 
 describe('an account', () => {
-  it('accepts the URLs of the local service', () => {
+  it('accepts the base URLs that the local service prints', () => {
     const addresses = {
       baseUrl: 'http://127.0.0.1:8080',
       account: 'local',
@@ -54,7 +54,7 @@ describe('an account', () => {
     expect(settings).toEqual({ account: 'option', label: 'env', rulestream: 'rulestream' });
   });
 
-  it('requires a setting only when a call needs it, with the names of its option and its variable', () => {
+  it('throws an OptionError with the option and variable of a missing setting, but only when a call needs it', () => {
     const empty = account({}, {});
     expect(optionErrorOf(() => empty.need('historicalUrl', 'jobs')).message).toBe(
       '`historicalUrl` is needed for jobs: pass it to account() or set MILLRACE_HISTORICAL_URL, or MILLRACE_URL for all addresses',
@@ -145,13 +145,13 @@ describe('MILLRACE_LIMITS', () => {
   });
 });
 
-it('a misspelt setting is refused with its correct name', () => {
+it('account() suggests the correct name for a misspelt setting', () => {
   expect(optionErrorOf(() => account(unchecked({ baseurl: 'https://x' }), {})).message).toBe(
     'account: unknown option `baseurl`; did you mean `baseUrl`?',
   );
 });
 
-it('all wrong options are named in one error, even in groups and settings', () => {
+it('account() names all wrong options in one error, even nested ones and environment variables', () => {
   const { message } = optionErrorOf(() =>
     account(
       {
@@ -181,20 +181,20 @@ it.each([
   [{ retry: { longestWait: 1 } }, 'unknown option `retry.longestWait`; known are `attempts`, '],
   [{ limits: { serch: [] } }, 'unknown option `limits.serch`; did you mean `limits.search`?'],
   [{ limits: { search: [{ requests: 1, per: 1 }] } }, '`limits.search` must be a list of rates'],
-])('account refuses an unknown name in a group of options: %j', (options, text) => {
+])('account() refuses an unknown name in a group of options: %j', (options, text) => {
   expect(optionErrorOf(() => account(unchecked(options), {})).message).toContain(
     `account: ${text}`,
   );
 });
 
-describe('the service that a checkpoint belongs to', () => {
+describe('the service of an account, as a checkpoint identifies it,', () => {
   it('is named by its host and port', () => {
     const at = (url: string) => account({}, {}).serviceAt(new URL(url));
     expect(at('https://api.example.com:8443/search')).toEqual({ service: 'api.example.com:8443' });
     expect(at('https://api.example.com:443/search')).toEqual({ service: 'api.example.com' });
   });
 
-  it('is the same local service at a loopback address, whatever its port', () => {
+  it('is the same local service at any loopback address and port', () => {
     const url = new URL('http://127.0.0.1:4321/search');
     expect(account({}, {}).serviceAt(url)).toEqual({});
     expect(account({ localService: 'seed 1' }, {}).serviceAt(url)).toEqual({ service: 'seed 1' });

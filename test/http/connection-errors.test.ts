@@ -11,12 +11,12 @@ import { accountFor, errorOf, get, serveEachTest, server, textOf } from './serve
 serveEachTest();
 
 describe('the error of a broken connection', () => {
-  it('has the kind reset if it breaks before the response', async () => {
+  it('has the kind reset if the connection breaks before the response', async () => {
     server.script.push(reset);
     expect(await errorOf(get(accountFor()))).toMatchObject({ failure: 'reset', retryable: true });
   });
 
-  it('has the kind refused if nothing listens', async () => {
+  it('has the kind refused if no server listens', async () => {
     const closed = createTcpServer().listen(0, '127.0.0.1');
     await once(closed, 'listening');
     const { port } = closed.address() as AddressInfo;
@@ -41,7 +41,7 @@ describe('the error of a broken connection', () => {
     ['ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', 'the TLS handshake failed'],
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'its certificate is not trusted'],
     ['ERR_TLS_CERT_ALTNAME_INVALID', 'its certificate is not trusted'],
-  ])('explains the cause %s', (code, message) => {
+  ])('explains the system error code %s', (code, message) => {
     const cause = Object.assign(new Error('of OpenSSL'), { code });
     const error = brokenConnection(cause, { url: 'https://host.test/' }, false);
     expect(error).toMatchObject({ failure: 'refused', retryable: false });
@@ -53,7 +53,7 @@ describe('the error of a broken connection', () => {
     ['chunked', 'cut'],
     ['reset', expect.stringMatching(/^(reset|cut)$/)],
   ] as const)(
-    'is thrown after the received bytes are delivered if the body breaks (%s)',
+    'is thrown after all received bytes if the body breaks off (%s)',
     async (how, failure) => {
       server.script.push(cut({ text: 'x'.repeat(1000) }, how));
       const answer = await get(accountFor());
@@ -80,7 +80,7 @@ describe('the error of a broken connection', () => {
     }
   });
 
-  it('is not used for a wrong byte in gzip, which is a retryable DataError', async () => {
+  it('is not used for corrupt gzip, which is a retryable DataError', async () => {
     const whole = gzipSync(JSON.stringify(Array.from({ length: 500 }, (_, i) => i)));
     for (const at of [0, 30, whole.length - 6]) {
       const wrong = Buffer.from(whole);

@@ -8,13 +8,13 @@ import { compiled } from '../compiled.js';
 
 const INDEX = path.join(import.meta.dirname, '../../src/index.ts');
 
-it('connections load the client of undici', async () => {
+it('importing the connections module loads only the HTTP client of undici', async () => {
   // @ts-expect-error: undici declares the types of its main module only.
   const { default: loaded } = await import('undici/lib/dispatcher/client.js');
   expect(loaded).toBe(Client);
 });
 
-it('a request loads only the client of undici', async () => {
+it('sending a request loads only the HTTP client of undici', async () => {
   const script = `
     import { createRequire } from 'node:module';
     import { account, jobs } from ${JSON.stringify(pathToFileURL(compiled(INDEX)).href)};

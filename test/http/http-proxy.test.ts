@@ -11,8 +11,8 @@ const HTTPS_PROXY = 'http://proxy.example:3128';
 const proxyOf = (target: string, environment: Record<string, string>) =>
   proxyFor(new URL(target), environment)?.url.href;
 
-describe('the proxy for a target', () => {
-  it('is the proxy of its scheme, or HTTP_PROXY for https if HTTPS_PROXY is not set', () => {
+describe('the proxy for a URL', () => {
+  it('comes from the variable of its scheme, or from HTTP_PROXY for https if HTTPS_PROXY is not set', () => {
     const environment = { HTTPS_PROXY, HTTP_PROXY: 'http://plain.example:8080' };
     expect(proxyOf('https://a.example/', environment)).toBe('http://proxy.example:3128/');
     expect(proxyOf('http://a.example/', environment)).toBe('http://plain.example:8080/');
@@ -23,7 +23,7 @@ describe('the proxy for a target', () => {
     expect(proxyOf('https://a.example/', {})).toBeUndefined();
   });
 
-  it('comes from the lower-case variable if both are set, and never from an empty variable', () => {
+  it('comes from the lower-case variable if both are set, but not from an empty variable', () => {
     const target = 'https://a.example/';
     const lower = { https_proxy: 'http://lower.example', HTTPS_PROXY };
     expect(proxyOf(target, lower)).toBe('http://lower.example/');
@@ -35,7 +35,7 @@ describe('the proxy for a target', () => {
   });
 
   it.each(['localhost', '127.0.0.1', '127.8.9.1', '[::1]', '0177.1'])(
-    'is undefined for loopback: %s',
+    'is undefined for a loopback address: %s',
     host => {
       const environment = { HTTPS_PROXY: 'not even : an address', http_proxy: HTTPS_PROXY };
       expect(proxyOf(`https://${host}:8787/`, environment)).toBeUndefined();
@@ -43,7 +43,7 @@ describe('the proxy for a target', () => {
     },
   );
 
-  it('may have no scheme and may have a login', () => {
+  it('may be written without a scheme, and with a login', () => {
     expect(proxyOf('https://a.example/', { HTTPS_PROXY: 'proxy.example:3128' })).toBe(
       'http://proxy.example:3128/',
     );
@@ -64,7 +64,7 @@ describe('the proxy for a target', () => {
     ['http://u:secret@host:1?x', 'it has a path, query or hash'],
     ['http://u:secret%zz@host:1', 'write a plain % as %25'],
     ['http://u%3A:secret@host:1', 'has a user with a colon'],
-  ])('is refused without being shown if it is invalid: %s', (value, message) => {
+  ])('causes an error that does not show its value if it is invalid: %s', (value, message) => {
     const find = () => proxyFor(new URL('https://a.example'), { https_proxy: value });
     expect(find).toThrow(OptionError);
     expect(find).toThrow(message);
@@ -97,7 +97,7 @@ describe('NO_PROXY', () => {
     ['10.1.2.3', 'https://10.1.2.3', true],
     [':443', 'https://a.example', false],
     [',, ,', 'https://a.example', false],
-  ])('set to %s connects to %s directly: %s', (list, target, isDirect) => {
+  ])('set to %s decides whether %s is reached without a proxy: %s', (list, target, isDirect) => {
     const environment = { HTTPS_PROXY, HTTP_PROXY: HTTPS_PROXY, NO_PROXY: list };
     expect(proxyOf(target, environment) === undefined).toBe(isDirect);
   });
@@ -124,7 +124,7 @@ function undiciProxies(
   return way;
 }
 
-it('proxyFor decides like EnvHttpProxyAgent of undici, for any hosts and ports', () => {
+it('proxyFor returns the same as EnvHttpProxyAgent of undici for any hosts and ports', () => {
   const label = fc.constantFrom('a', 'b', 'example', 'xa', 'b-c');
   const host = fc.oneof(
     fc.array(label, { minLength: 1, maxLength: 3 }).map(labels => labels.join('.')),

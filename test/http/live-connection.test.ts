@@ -19,8 +19,8 @@ function connect() {
   return connectLive(acme, url, permit, new AbortController().signal);
 }
 
-describe('a live connection', () => {
-  it('requests gzip, and delivers its bytes as they arrive', async () => {
+describe('a live stream connection', () => {
+  it('requests gzip, and delivers compressed bytes as they arrive', async () => {
     const bytes = gzipSync('{"id":1}\r\n');
     server.script.push(response => {
       response.setHeader('content-encoding', 'gzip');
@@ -38,7 +38,7 @@ describe('a live connection', () => {
     });
   });
 
-  it('closes with a retryable error if the response is not gzip', async () => {
+  it('fails with a retryable error if the response is not gzip', async () => {
     server.script.push(response => {
       response.write('{"id":1}');
     });
@@ -48,7 +48,7 @@ describe('a live connection', () => {
     await server.closed();
   });
 
-  it('fails with the status of a refused response', async () => {
+  it('fails with the HTTP status if the service rejects the request', async () => {
     server.script.push(status(406, 'no rules'));
     await expect(connect()).rejects.toMatchObject({ code: 'ERR_HTTP', status: 406 });
   });
@@ -70,7 +70,7 @@ describe('isFinalStatus', () => {
 describe('checkSilence', () => {
   const acme = (silenceMs: number) => account({ timeouts: { silenceMs } }, {});
 
-  it('refuses a `silenceMs` that is not longer than the heartbeats of a stream allow', () => {
+  it('throws an OptionError if `silenceMs` is not longer than the heartbeat interval requires', () => {
     expect(() => checkSilence(acme(30_000), 'replay streams')).toThrow(OptionError);
     expect(() => checkSilence(acme(30_000), 'replay streams')).toThrow(
       /`timeouts.silenceMs` is 30000 ms, and must be more than 30000 ms for replay streams/,

@@ -73,7 +73,7 @@ async function runChild(environment: Readonly<Record<string, string>>): Promise<
 const withLogin = (url: string) => url.replace('//', `//user:${encodeURIComponent(PASSWORD)}@`);
 
 it.each(['http', 'https'] as const)(
-  'search, counts and replays work through an %s proxy with a login',
+  'search, counts and replay work through an %s proxy with a login',
   async scheme => {
     const proxy = await new ProxyServer(
       frontPort,
@@ -106,7 +106,7 @@ it.each(['http', 'https'] as const)(
   },
 );
 
-it('a target with an untrusted certificate causes an error that names target and proxy', async () => {
+it('the error for an untrusted certificate of the target names the target and the proxy', async () => {
   const proxy = await new ProxyServer(frontPort).start();
   const { result } = await runChild({ https_proxy: proxy.url });
   expect(result).toMatchObject({
@@ -121,7 +121,7 @@ it('a target with an untrusted certificate causes an error that names target and
   await proxy.stop();
 });
 
-it('a proxy with an untrusted certificate causes an error that names the variable', async () => {
+it('the error for an untrusted certificate of the proxy names the proxy variable', async () => {
   const proxy = await new ProxyServer(frontPort, certificate).start();
   const { result } = await runChild({ HTTPS_PROXY: withLogin(proxy.url) });
   expect(result).toMatchObject({ name: 'ConnectionError', retryable: false });
@@ -130,7 +130,7 @@ it('a proxy with an untrusted certificate causes an error that names the variabl
   await proxy.stop();
 });
 
-it('a certificate for another name is not trusted through a proxy', async () => {
+it('a certificate for another host name is rejected through a proxy', async () => {
   const proxy = await new ProxyServer(frontPort).start();
   const { result } = await runChild({
     HTTPS_PROXY: proxy.url,

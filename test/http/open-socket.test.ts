@@ -72,7 +72,7 @@ async function errorOf(promise: Promise<unknown>): Promise<MillraceError> {
 }
 
 describe('a request through a proxy', () => {
-  it('uses a tunnel with the login of the variable, and reuses it', async () => {
+  it('opens a tunnel with the login in the proxy variable, and reuses it', async () => {
     proxy.login = LOGIN;
     server.otherwise = json({ answer: 'é🎉' });
     const acme = accountFor();
@@ -92,13 +92,13 @@ describe('a request through a proxy', () => {
     await proxy.closed();
   });
 
-  it('sends no login if the variable has none', async () => {
+  it('sends no login to the proxy if the variable has none', async () => {
     server.otherwise = json({});
     await textOf(await get(accountFor({}, proxy.url)));
     expect(proxy.asked).toEqual([{ target: 'search.example:80', authorization: undefined }]);
   });
 
-  it('is made directly for loopback and for the hosts of NO_PROXY', async () => {
+  it('is sent directly to loopback and to the hosts in NO_PROXY', async () => {
     server.otherwise = json({});
     await textOf(await get(accountFor(), undefined, new URL(`${server.url}/direct`)));
     expect(proxy.asked).toEqual([]);
@@ -113,22 +113,25 @@ describe('a request through a proxy', () => {
   it.each([
     ['200', undefined, '[1]'],
     ['403', refuse(403), '403 Forbidden'],
-  ])('skips a `100 Continue` of the proxy and reads the answer %s', async (_, answer, expected) => {
-    proxy.script.push((socket, request) => {
-      // Sends two informational responses in pieces. The pieces end in the middle of a response
-      // head.
-      socket.write('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Proc');
-      setTimeout(() => {
-        socket.write('essing\r\nX-A: b\r\n\r\n');
-        (answer ?? proxy.otherwise)(socket, request);
-      }, 20);
-    });
-    server.otherwise = json([1]);
-    const got = await get().then(textOf, (error: Error) => error.message);
-    expect(got).toContain(expected);
-  });
+  ])(
+    'skips a `100 Continue` of the proxy and reads the response %s',
+    async (_, answer, expected) => {
+      proxy.script.push((socket, request) => {
+        // Sends two informational responses in pieces. The pieces end in the middle of a response
+        // head.
+        socket.write('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Proc');
+        setTimeout(() => {
+          socket.write('essing\r\nX-A: b\r\n\r\n');
+          (answer ?? proxy.otherwise)(socket, request);
+        }, 20);
+      });
+      server.otherwise = json([1]);
+      const got = await get().then(textOf, (error: Error) => error.message);
+      expect(got).toContain(expected);
+    },
+  );
 
-  it('is retried after the proxy answers with 502, closes or is slow', async () => {
+  it('is retried after the proxy responds with 502, closes the connection or is slow', async () => {
     proxy.script.push(refuse(502), closingProxy, stalledProxy);
     server.otherwise = json([1]);
     const failures: string[] = [];
@@ -165,7 +168,7 @@ describe('a proxy that refuses a tunnel', () => {
     ],
   ];
   it.each(cases)(
-    'causes an error with the target and the proxy: %s',
+    'causes an error that names the target and the proxy: %s',
     async (_, tunnel, message, retryable) => {
       proxy.script.push(tunnel);
       const connectMs = tunnel === stalledProxy ? 500 : AT_ONCE_MS;
@@ -186,7 +189,7 @@ describe('a proxy that refuses a tunnel', () => {
     },
   );
 
-  it('causes an error with advice about a 407, for a missing login and for a wrong login', async () => {
+  it('with a 407 causes an error with advice, whether the login is missing or wrong', async () => {
     proxy.login = LOGIN;
     const none = await errorOf(get(accountFor({}, proxy.url)));
     expect(none).toMatchObject({ failure: 'refused', retryable: false });
@@ -198,7 +201,7 @@ describe('a proxy that refuses a tunnel', () => {
     expect(wrong.message).not.toContain('wrong-canary');
   });
 
-  it('causes an error with the reason if nothing listens or it does not speak TLS', async () => {
+  it('causes an error that says whether no server listens or it does not speak TLS', async () => {
     const { url } = proxy;
     await proxy.stop();
     const gone = await errorOf(get(accountFor({}, withLogin(url))));
@@ -220,7 +223,7 @@ describe('a connection that breaks behind a proxy', () => {
     ['closed in the answer', undefined, cut({ text: 'x'.repeat(1000) }, 'length'), 'cut'],
     ['silent in the answer', undefined, stall({ text: 'x'.repeat(1000) }), 'stalled'],
   ] as const)(
-    'fails in the same way as without a proxy, and names the proxy: %s',
+    'fails with the same kind of error as without a proxy, and names the proxy: %s',
     async (_, tunnel, reply, failure) => {
       if (tunnel !== undefined) proxy.script.push(tunnel);
       server.script.push(reply);
@@ -233,7 +236,7 @@ describe('a connection that breaks behind a proxy', () => {
   );
 });
 
-describe('an abort', () => {
+describe('the abort of a request', () => {
   it.each([
     ['while the proxy is asked', stalledProxy, undefined],
     ['before the answer', undefined, silence],
@@ -270,7 +273,7 @@ describe('an abort', () => {
     it.each([
       ['', () => ({})],
       ['to a proxy', (url: string) => ({ HTTPS_PROXY: url })],
-    ])('closes its socket, and does not wait for the timeout: TLS %s', async (_, environment) => {
+    ])('closes its socket without waiting for the timeout: TLS %s', async (_, environment) => {
       const url = `https://127.0.0.1:${(deaf.address() as AddressInfo).port}`;
       const target = 'HTTPS_PROXY' in environment(url) ? 'https://search.example' : url;
       const controller = new AbortController();
@@ -288,7 +291,7 @@ describe('an abort', () => {
 });
 
 describe('a proxy variable without a valid address', () => {
-  it('causes an OptionError of the call before anything is sent', async () => {
+  it('causes an OptionError when a request is made, before anything is sent', async () => {
     const environment = { https_proxy: `socks5://${LOGIN}@host:1080` };
     const settings = { account: 'acme', label: 'prod', email: 'a@b.c', password: 'x' };
     const acme = account({ ...settings, url: 'https://search.example' }, environment);
@@ -299,7 +302,7 @@ describe('a proxy variable without a valid address', () => {
     expect(error.message).toContain('socks5:// proxies are not supported');
   });
 
-  it('is ignored for loopback', async () => {
+  it('is ignored for requests to loopback', async () => {
     server.otherwise = json({});
     const acme = account({}, { http_proxy: 'socks5://host', HTTPS_PROXY: 'http://%' });
     expect(await textOf(await get(acme, undefined, new URL(server.url)))).toBe('{}');

@@ -23,8 +23,8 @@ function mostIn(moments: readonly number[], perMs: number): number {
   );
 }
 
-describe('the rate of calls', () => {
-  it('is never exceeded when calls are sent or when they arrive', async () => {
+describe('the rate limiter', () => {
+  it('never exceeds the rate, whether counted when requests are sent or when they arrive', async () => {
     const rate = fc.record({
       requests: fc.integer({ min: 1, max: 6 }),
       perMs: fc.integer({ min: 50, max: 2000 }),
@@ -78,7 +78,7 @@ describe('the rate of calls', () => {
     );
   });
 
-  it('is used fully if responses are fast', async () => {
+  it('uses the full rate if responses are fast', async () => {
     const time = new VirtualTime();
     const pace = new RateLimiter(LIMITS.search, time);
     const starts: number[] = [];
@@ -96,7 +96,7 @@ describe('the rate of calls', () => {
     expect(starts.at(-1)).toBeLessThanOrEqual(9 * 1010);
   });
 
-  it('is counted separately for a kind of call that has its own rate', async () => {
+  it('counts a kind of call separately if it has its own rate', async () => {
     const time = new VirtualTime();
     const pace = new RateLimiter(LIMITS.replayRules, time);
     const starts: Record<string, number[]> = { change: [], read: [] };
@@ -135,7 +135,7 @@ describe('the rate of calls', () => {
     await expect(pace.acquire(undefined, controller.signal)).rejects.toBe(reason);
   });
 
-  it('continues after an abort at any moment around a permit', async () => {
+  it('continues with the next call after an abort at any moment of a permit', async () => {
     for (let microtasks = 0; microtasks < 20; microtasks++) {
       const time = new VirtualTime();
       const pace = new RateLimiter([{ requests: 1, perMs: 1000 }], time);
@@ -156,7 +156,7 @@ describe('the rate of calls', () => {
     }
   });
 
-  it('does not delay calls if there is no limit', async () => {
+  it('does not delay calls without a rate limit', async () => {
     const time = new VirtualTime();
     const pace = new RateLimiter([], time);
     await Promise.all(Array.from({ length: 100 }, () => pace.acquire()));
@@ -186,30 +186,33 @@ describe('a request whose connection takes long to open', () => {
     },
   };
 
-  it.each(Object.entries(ways))('counts from when it is sent: a %s', async (_name, call) => {
-    const time = new VirtualTime();
-    const env = { HTTP_PROXY: proxy.url };
-    const acme = account({ account: 'slow', timing: time, limits: { search: [rate] } }, env);
-    const arrivals: number[] = [];
-    server.otherwise = (response, received) => {
-      arrivals.push(time.elapsed());
-      return json({}, { gzip: true })(response, received);
-    };
-    const asked = new Promise<() => void>(resolve => {
-      proxy.script.push((...tunnel) => resolve(() => proxy.otherwise(...tunnel)));
-    });
-    const first = call(acme);
-    const second = call(acme);
-    const open = await asked;
-    await time.run(5 * SECOND);
-    open();
-    await first;
-    await time.run();
-    await second;
-    expect(arrivals.length).toBe(2);
-    expect(arrivals[0]).toBe(5 * SECOND);
-    expect(mostIn(arrivals, rate.perMs)).toBe(1);
-  });
+  it.each(Object.entries(ways))(
+    'counts for the rate limit when it is sent, not when it connects: a %s',
+    async (_name, call) => {
+      const time = new VirtualTime();
+      const env = { HTTP_PROXY: proxy.url };
+      const acme = account({ account: 'slow', timing: time, limits: { search: [rate] } }, env);
+      const arrivals: number[] = [];
+      server.otherwise = (response, received) => {
+        arrivals.push(time.elapsed());
+        return json({}, { gzip: true })(response, received);
+      };
+      const asked = new Promise<() => void>(resolve => {
+        proxy.script.push((...tunnel) => resolve(() => proxy.otherwise(...tunnel)));
+      });
+      const first = call(acme);
+      const second = call(acme);
+      const open = await asked;
+      await time.run(5 * SECOND);
+      open();
+      await first;
+      await time.run();
+      await second;
+      expect(arrivals.length).toBe(2);
+      expect(arrivals[0]).toBe(5 * SECOND);
+      expect(mostIn(arrivals, rate.perMs)).toBe(1);
+    },
+  );
 
   it.each(['not sent', 'sent'])(
     'does not delay other requests after it is aborted: %s',
@@ -237,8 +240,8 @@ describe('a request whose connection takes long to open', () => {
   );
 });
 
-describe('the rate limits', () => {
-  it('are shared by all account objects of one account only', () => {
+describe('the rate limits of an account', () => {
+  it('are shared by all account objects with the same account name only', () => {
     const url = new URL('https://shared.test/a');
     const pace = (name: string, base = url) =>
       account({ account: name }, {}).rateLimiter('search', base);
@@ -248,7 +251,7 @@ describe('the rate limits', () => {
     expect(pace('acme')).not.toBe(pace('acme', new URL('https://other.test/a')));
   });
 
-  it('are shared whatever the other options are, and the strictest applies to all', async () => {
+  it('are shared by account objects with different options, and the strictest limit applies to all', async () => {
     const time = new VirtualTime();
     const url = new URL('https://shared.test');
     const acme = { account: 'acme', timing: time };
@@ -272,7 +275,7 @@ describe('the rate limits', () => {
     expect(mostIn(starts, MINUTE)).toBe(40);
   });
 
-  it('of an account object include the calls that an earlier account object made in the last minute', async () => {
+  it('count the calls that an earlier account object made in the last minute', async () => {
     const time = new VirtualTime();
     const url = new URL('https://shared.test');
     const starts: number[] = [];
@@ -291,7 +294,7 @@ describe('the rate limits', () => {
     expect(mostIn(starts, MINUTE)).toBe(30);
   });
 
-  it('include the requests per minute that the contract allows', async () => {
+  it('include the requests per minute of the contract, `searchesPerMinute`', async () => {
     const time = new VirtualTime();
     const acme = account({ searchesPerMinute: 3, timing: time }, {});
     const pace = acme.rateLimiter('search', new URL('https://shared.test'));

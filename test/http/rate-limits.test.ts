@@ -22,7 +22,7 @@ it('the rate limits have the documented defaults', () => {
   expect(spoken(LIMITS.usage)).toEqual([[2, MINUTE]]);
 });
 
-describe('configured rates', () => {
+describe('the rate limits that a caller configures', () => {
   it.each([
     [[]],
     [[{ requests: 1, perMs: 0.5 }]],
@@ -48,7 +48,7 @@ describe('configured rates', () => {
     [{ requests: 1, perMs: 0 }],
     [{ requests: 1, perMs: Number.NaN }],
     [{ requests: 1 }],
-  ])('may not be %j', search => {
+  ])('cause an OptionError if they are %j', search => {
     const make = () => account(unchecked({ limits: { search } }), {});
     expect(make).toThrow(OptionError);
     expect(make).toThrow('a list of rates such as');

@@ -17,7 +17,7 @@ function outcome(read: () => unknown): unknown {
 }
 
 it.each([null, [], 'text', 7, undefined])(
-  'members are not read from %j, which is not an object',
+  'a response that should be an object causes an error if it is %j',
   value => {
     expect(outcome(() => of(value))).toContain(
       'The response is not a usage report: it is not a JSON object',
@@ -25,7 +25,7 @@ it.each([null, [], 'text', 7, undefined])(
   },
 );
 
-describe('a member of a response', () => {
+describe('a member of a JSON response', () => {
   it.each([
     ['text', 'a', 'a'],
     ['text', '', ''],
@@ -37,7 +37,7 @@ describe('a member of a response', () => {
     ['flag', 'true', false],
     ['has', 0, true],
     ['texts', ['a', ''], ['a', '']],
-  ] as const)('read by %s: %j becomes %j', (name, value, expected) => {
+  ] as const)('read with the method %s is converted from %j to %j', (name, value, expected) => {
     expect(of({ a: value })[name]('a')).toEqual(expected);
   });
 
@@ -54,7 +54,7 @@ describe('a member of a response', () => {
     ['objects', {}, 'its `a` should be a list'],
     ['objects', [{}, 1], 'is not a usage report (`a[1]` in it): it is not a JSON object'],
     ['object', 1, 'is not a usage report (`a` in it): it is not a JSON object'],
-  ] as const)('read by %s: %j is refused', (name, value, message) => {
+  ] as const)('read with the method %s causes an error if it is %j', (name, value, message) => {
     expect(outcome(() => of({ a: value })[name]('a'))).toContain(message);
   });
 
@@ -66,17 +66,17 @@ describe('a member of a response', () => {
     ['has', false],
     ['objects', []],
     ['texts', []],
-  ] as const)('read as %s is %j if it is absent or null', (name, expected) => {
+  ] as const)('read with the method %s is %j if it is absent or null', (name, expected) => {
     expect(of({})[name]('a')).toEqual(expected);
     expect(of({ a: null })[name]('a')).toEqual(expected);
   });
 
-  it('is never one that every object inherits', () => {
+  it('is missing if only Object.prototype has it', () => {
     expect(of({}).has('constructor')).toBe(false);
     expect(outcome(() => of({}).needText('toString'))).toContain('is missing');
   });
 
-  it('is shown in an error without the query of a URL', () => {
+  it('is shown in an error without the query of its URL', () => {
     const message = outcome(() => of({ a: ['https://files.test/x?signature=secret'] }).text('a'));
     expect(message).toContain('https://files.test/x?...');
     expect(message).not.toContain('secret');

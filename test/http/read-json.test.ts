@@ -39,25 +39,31 @@ describe('the JSON body of a response', () => {
     expect((error.cause as Error).stack).not.toContain(CANARY);
   });
 
-  it('is parsed with exact ids, however it is cut', async () => {
+  it('is parsed with exact ids, whatever the chunks', async () => {
     const text = '{"id":9007199254740993,"text":"天気 🍕"}';
     expect(await readJson(responseOf(text))).toEqual({ id: '9007199254740993', text: '天気 🍕' });
   });
 
-  it.each(['', ' ', '{"a":', '[1,'])('is retryable if it is truncated to %j', async text => {
-    const error = await errorOf(readJson(responseOf(text)));
-    expect(error).toBeInstanceOf(DataError);
-    expect(error).toMatchObject({ retryable: true, position: { origin: 'https://search.test/x' } });
-  });
+  it.each(['', ' ', '{"a":', '[1,'])(
+    'causes a retryable error if it is truncated to %j',
+    async text => {
+      const error = await errorOf(readJson(responseOf(text)));
+      expect(error).toBeInstanceOf(DataError);
+      expect(error).toMatchObject({
+        retryable: true,
+        position: { origin: 'https://search.test/x' },
+      });
+    },
+  );
 
-  it('is refused with its type and its start if it is a web page', async () => {
+  it('causes an error with its type and first characters if it is a web page', async () => {
     const error = await errorOf(readJson(responseOf('<html>Bad gateway</html>', 'text/html')));
     expect(error.retryable).toBe(false);
     expect(error.message).toContain('its content-type is text/html');
     expect(error.message).toContain('"<html>Bad gateway</html>"');
   });
 
-  it('is refused if it exceeds the limit', async () => {
+  it('causes a DataError if it is larger than the limit', async () => {
     expect(await readText(responseOf('x'.repeat(10)), 10)).toBe('x'.repeat(10));
     const error = await errorOf(readText(responseOf('x'.repeat(11)), 10));
     expect(error).toBeInstanceOf(DataError);

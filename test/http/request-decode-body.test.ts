@@ -20,8 +20,8 @@ async function all(body: AsyncIterable<Buffer>): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-describe('a gzip body', () => {
-  it('decodes for any chunks, with one member or several', async () => {
+describe('a gzip response body', () => {
+  it('is decoded with one or more gzip members, whatever the chunks', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.uint8Array({ maxLength: 3000 }), { minLength: 1, maxLength: 3 }),
@@ -36,7 +36,7 @@ describe('a gzip body', () => {
     );
   });
 
-  it('is cut if it ends at any earlier byte', async () => {
+  it('causes a retryable error of kind cut if it is truncated at any byte', async () => {
     const zipped = gzipSync('some text, and some text again');
     for (let length = 0; length < zipped.length; length++) {
       const body = decodeBody(inPieces(zipped.subarray(0, length), []), URL);
@@ -46,7 +46,7 @@ describe('a gzip body', () => {
     }
   });
 
-  it('is never accepted with a flipped bit', async () => {
+  it('causes an error if any of its bits is flipped', async () => {
     const plain = 'some text, and some text again';
     const zipped = gzipSync(plain);
     for (let at = 0; at < zipped.length; at++) {
@@ -62,7 +62,7 @@ describe('a gzip body', () => {
     }
   });
 
-  it('is decoded in small chunks if it expands a thousandfold, and only as fast as it is read', async () => {
+  it('is decoded in chunks of at most 8 MiB, as they are read, if it expands a thousandfold', async () => {
     const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
     let taken = 0;
     for await (const chunk of decodeBody(inPieces(bomb, []), URL)) {
@@ -73,7 +73,7 @@ describe('a gzip body', () => {
     expect(taken).toBeLessThan(16 * 1024 * 1024);
   });
 
-  it('is refused beyond 16 MiB if it expands two hundredfold, and accepted if it expands less', async () => {
+  it('causes an error beyond 16 MiB if it expands two hundredfold, but not if it expands less', async () => {
     const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
     const error = await all(decodeBody(inPieces(bomb, [50_000]), URL)).catch(
       (caught: unknown) => caught,

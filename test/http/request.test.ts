@@ -37,7 +37,7 @@ describe('sendRequest', () => {
     return { answer, text: await textOf(answer), received: server.received[0] };
   };
 
-  it('sends its method, URL and body', async () => {
+  it('sends the method, URL and body of the call', async () => {
     const { received } = await posted();
     expect(received).toMatchObject({ method: 'POST', url: '/a/b?c=d', body: '{"x":"é"}' });
   });
@@ -54,17 +54,17 @@ describe('sendRequest', () => {
     expect(received?.headers['accept-encoding']).toBe('gzip');
   });
 
-  it('reads the status and the text of the response', async () => {
+  it('returns the status and the text of the response', async () => {
     const { answer, text } = await posted();
     expect(answer.status).toBe(200);
     expect(JSON.parse(text)).toEqual({ answer: 'é🎉' });
   });
 
-  it('removes the query from the URL of its response', async () => {
+  it('removes the query from the URL in its result', async () => {
     expect((await posted()).answer.url).toBe(`${server.url}/a/b?...`);
   });
 
-  it('decodes gzip and counts the compressed bytes', async () => {
+  it('decodes a gzip body and counts the compressed bytes', async () => {
     const body = gzipSync('x'.repeat(300_000));
     server.script.push(response => {
       response.setHeader('content-encoding', 'gzip');
@@ -75,12 +75,15 @@ describe('sendRequest', () => {
     expect(answer.receivedBytes).toBe(body.length);
   });
 
-  it.each(['', ' ', 'identity'])('treats the content encoding %j as none', async encoding => {
-    server.script.push(status(200, 'as it is', { 'content-encoding': encoding }));
-    expect(await textOf(await get(accountFor()))).toBe('as it is');
-  });
+  it.each(['', ' ', 'identity'])(
+    'does not decode a body with the content encoding %j',
+    async encoding => {
+      server.script.push(status(200, 'as it is', { 'content-encoding': encoding }));
+      expect(await textOf(await get(accountFor()))).toBe('as it is');
+    },
+  );
 
-  it('reuses its connection after success and after an error', async () => {
+  it('reuses the connection after a success and after an error', async () => {
     server.script.push(json(1), status(500, 'x'.repeat(10_000)), status(404), json(2));
     const acme = accountFor();
     await textOf(await get(acme));
@@ -90,7 +93,7 @@ describe('sendRequest', () => {
     expect(server.sockets.size).toBe(1);
   });
 
-  it('leaves no connection open after `await using` of its account', async () => {
+  it('leaves no connection open after `await using` of the account', async () => {
     server.otherwise = json({});
     const acme = accountFor();
     {
@@ -121,7 +124,7 @@ describe('sendRequest', () => {
 });
 
 describe('a connection that is kept alive', () => {
-  it('never matches a response to a later request', async () => {
+  it('never delivers a late response to a later request', async () => {
     const answer = (text: string) =>
       `HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
     let requests = 0;
@@ -150,7 +153,7 @@ describe('a request', () => {
   const search = (acme: Account, read: (answer: HttpResponse) => Promise<unknown> = textOf) =>
     request(acme, { method: 'GET', url: new URL(server.url), family: 'search' }, read);
 
-  it('leaves no listener on the signal', async () => {
+  it('leaves no listener on its abort signal', async () => {
     const controller = new AbortController();
     let listeners = 0;
     const { signal } = controller;
@@ -174,7 +177,7 @@ describe('a request', () => {
     expect(listeners).toBe(0);
   });
 
-  it('starts again from the beginning if the body is cut', async () => {
+  it('is repeated from the beginning if the body is cut off', async () => {
     const page = { results: [1, 2, 3] };
     server.script.push(cut(page, 'length'), cut(page, 'chunked'), cut(page, 'reset'), json(page));
     expect(await search(accountFor({ timing: impatient() }))).toBe(JSON.stringify(page));
@@ -205,7 +208,7 @@ describe('a request', () => {
     expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
   });
 
-  it('does not keep the process alive', async () => {
+  it('does not keep the process running', async () => {
     server.otherwise = json(1);
     const script = `
       const { account } = await import(${JSON.stringify(compiled(path.resolve('src/http/account.ts')))});

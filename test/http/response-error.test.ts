@@ -14,21 +14,24 @@ import {
 
 serveEachTest();
 
-describe('an error response', () => {
-  it.each([301, 302, 303, 307, 308])('is thrown for a %i, which is not followed', async code => {
-    const other = await new ScriptedServer().start();
-    server.script.push(status(code, '', { location: `${other.url}/steal` }));
-    const error = (await errorOf(
-      get(accountFor(), { method: 'POST', body: 'secret' }),
-    )) as HttpError;
-    expect(error).toBeInstanceOf(HttpError);
-    expect(error.status).toBe(code);
-    expect(error.retryable).toBe(false);
-    expect(error.message).toContain('not followed');
-    expect(other.received).toEqual([]);
-    expect(other.sockets.size).toBe(0);
-    await other.stop();
-  });
+describe('the error for an HTTP error response', () => {
+  it.each([301, 302, 303, 307, 308])(
+    'is thrown for a %i redirect, which is not followed',
+    async code => {
+      const other = await new ScriptedServer().start();
+      server.script.push(status(code, '', { location: `${other.url}/steal` }));
+      const error = (await errorOf(
+        get(accountFor(), { method: 'POST', body: 'secret' }),
+      )) as HttpError;
+      expect(error).toBeInstanceOf(HttpError);
+      expect(error.status).toBe(code);
+      expect(error.retryable).toBe(false);
+      expect(error.message).toContain('not followed');
+      expect(other.received).toEqual([]);
+      expect(other.sockets.size).toBe(0);
+      await other.stop();
+    },
+  );
 
   it.each([
     ['{"error":{"message":"Bad rule.\\n","sent":"2024-01-01T00:00:00+00:00"}}', 'Bad rule.'],
@@ -41,7 +44,7 @@ describe('an error response', () => {
     ['{"error":', '{"error":'],
     ['null', 'null'],
     ['', ''],
-  ])('has the message of its body: %j', async (body, message) => {
+  ])('contains the message in the response body: %j', async (body, message) => {
     server.script.push(status(422, body));
     const error = (await errorOf(get(accountFor()))) as HttpError;
     expect(error).toMatchObject({ status: 422, method: 'GET', url: `${server.url}/path` });
@@ -51,7 +54,7 @@ describe('an error response', () => {
     );
   });
 
-  it('has the message of a gzip body', async () => {
+  it('contains the message in a gzip response body', async () => {
     server.script.push(response => {
       response.writeHead(400, { 'content-encoding': 'gzip' });
       response.end(gzipSync('{"error":{"message":"Invalid json"}}'));
@@ -59,7 +62,7 @@ describe('an error response', () => {
     expect((await errorOf(get(accountFor()))).message).toContain('400 Bad Request: Invalid json');
   });
 
-  it('keeps its status if its body is cut, damaged or endless', async () => {
+  it('has the HTTP status even if the body is cut, damaged or endless', async () => {
     server.script.push(
       response => {
         response.writeHead(503, { 'content-length': '1000' });
@@ -86,7 +89,7 @@ describe('an error response', () => {
     await server.closed(1);
   });
 
-  it('has a type even if headers come twice (faults fuzz responses, seed 13)', async () => {
+  it('has the right class even if headers come twice (faults fuzz responses, seed 13)', async () => {
     server.script.push(
       response => {
         const twice = ['retry-after', '5', 'retry-after', '10', 'date', 'x', 'date', 'y'];
@@ -101,7 +104,7 @@ describe('an error response', () => {
     expect((await errorOf(get(acme))).message).toContain('encoded as gzip, gzip');
   });
 
-  it('advises how long to wait and what to check', async () => {
+  it('says how long to wait and what to check', async () => {
     server.script.push(
       status(429, '{"error":{"message":"Exceeded rate limit"}}', { 'retry-after': '30' }),
       status(401),

@@ -9,7 +9,7 @@ import { accountFor, errorOf, get, serveEachTest, server, textOf } from './serve
 serveEachTest();
 
 describe('a response', () => {
-  it('fails as stalled if nothing arrives before its start', async () => {
+  it('fails as stalled if no byte arrives before its start', async () => {
     server.script.push(silence);
     const error = await errorOf(get(accountFor({ timeouts: { responseMs: 30 } })));
     expect(error).toMatchObject({ failure: 'stalled' });
@@ -17,7 +17,7 @@ describe('a response', () => {
     await server.closed();
   });
 
-  it('fails as stalled if its body stops', async () => {
+  it('fails as stalled if its body stops arriving', async () => {
     server.script.push(stall({ text: 'x'.repeat(100) }));
     const answer = await get(accountFor({ timeouts: { silenceMs: 60 } }));
     const error = await errorOf(textOf(answer));
@@ -43,7 +43,7 @@ describe('a response', () => {
     expect((await body.next()).done).toBe(true);
   });
 
-  it('fails as stalled even if its body is not being read', async () => {
+  it('fails as stalled even while its consumer does not read the body', async () => {
     server.script.push(stall({ text: 'x'.repeat(100) }));
     const answer = await get(accountFor({ timeouts: { silenceMs: 300 } }));
     const body = answer.body[Symbol.asyncIterator]();
@@ -53,7 +53,7 @@ describe('a response', () => {
     expect(await errorOf(body.next() as Promise<unknown>)).toMatchObject({ failure: 'stalled' });
   });
 
-  it('fails as stalled when its reader continues after a pause', async () => {
+  it('fails as stalled if its reader continues after a pause and nothing arrives', async () => {
     const big = Buffer.alloc(8 * 1024 * 1024, 'x');
     server.script.push(response => {
       response.write(big);
@@ -73,7 +73,7 @@ describe('a response', () => {
     expect(received).toBe(big.length);
   });
 
-  it('is read only as fast as its reader consumes it', async () => {
+  it('is received only as fast as its consumer reads', async () => {
     let written = 0;
     server.script.push(response => {
       const more = () => {
@@ -97,7 +97,7 @@ describe('a response', () => {
   });
 });
 
-describe('bytes that are not HTTP', () => {
+describe('a response that is not valid HTTP', () => {
   let raw: Server;
   let hello = '';
 
@@ -118,7 +118,7 @@ describe('bytes that are not HTTP', () => {
     ['HTTP/1.1 200 OK\r\nContent-Length: 2, 7\r\n\r\nokevil!', 'reset'],
     ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzzz\r\n', 'cut'],
     ['', 'reset'],
-  ])('are reported as a broken connection: %j', async (bytes, failure) => {
+  ])('causes a ConnectionError: %j', async (bytes, failure) => {
     hello = bytes;
     const url = new URL(`http://127.0.0.1:${(raw.address() as AddressInfo).port}/`);
     const acme = accountFor();
@@ -130,7 +130,7 @@ describe('bytes that are not HTTP', () => {
 describe('an abort', () => {
   const reasons = [new Error('mine'), 'a string', undefined];
 
-  it.each(reasons)('before the request throws its own reason: %s', async reason => {
+  it.each(reasons)('before the request rejects with its reason: %s', async reason => {
     const signal = AbortSignal.abort(reason);
     await expect(get(accountFor(), { signal })).rejects.toBe(signal.reason);
     expect(server.received).toEqual([]);

@@ -83,40 +83,43 @@ describe('a call with retries', () => {
     ['a cut answer', broken('cut')],
     ['a connection that was refused', broken('refused')],
     ['damaged bytes', new DataError('damaged', { retryable: true })],
-  ])('is retried after %s', async (_what, error) => {
+  ])('retries after %s', async (_what, error) => {
     const { outcome, tries, told } = await run([error]);
     expect(outcome).toBe('done');
     expect(tries).toBe(2);
     expect(told).toEqual([{ error, attempts: 1, waitMs: 750 }]);
   });
 
-  it.each([400, 401, 403, 404, 406, 410, 422])('does not retry a %i', async status => {
-    const error = http(status);
-    const { outcome, tries, waits } = await run([error]);
-    expect(outcome).toBe(error);
-    expect(tries).toBe(1);
-    expect(waits).toEqual([]);
-  });
+  it.each([400, 401, 403, 404, 406, 410, 422])(
+    'does not retry after the status %i',
+    async status => {
+      const error = http(status);
+      const { outcome, tries, waits } = await run([error]);
+      expect(outcome).toBe(error);
+      expect(tries).toBe(1);
+      expect(waits).toEqual([]);
+    },
+  );
 
-  it('does not retry errors of other kinds', async () => {
+  it("does not retry errors that are not the library's", async () => {
     const bug = new TypeError('a bug');
     expect((await run([bug])).outcome).toBe(bug);
   });
 
-  it('waits longer each time, up to a maximum', async () => {
+  it('waits longer before each retry, up to a maximum', async () => {
     const { waits } = await run(Array.from({ length: 20 }, () => http(503)));
     // Each wait is 3/4 of 1, 2, 4 ... 32 s because `random` always returns 0.5.
     expect(waits).toEqual([750, 1500, 3000, 6000, 12_000, 24_000, 24_000, 24_000, 24_000]);
   });
 
-  it('fails with the error of the last of ten tries', async () => {
+  it('fails with the error of the tenth attempt', async () => {
     const errors = Array.from({ length: 20 }, () => http(503));
     const { outcome, tries } = await run(errors);
     expect(tries).toBe(10);
     expect(outcome).toBe(errors[9]);
   });
 
-  it('draws each wait between half of its limit and the whole limit, so that no wait is nearly zero', async () => {
+  it('waits between half of the current maximum and the whole, so that no wait is nearly zero', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), {
@@ -140,19 +143,19 @@ describe('a call with retries', () => {
     );
   });
 
-  it('gives up early if nothing listens', async () => {
+  it('gives up early if no server listens', async () => {
     const { tries, waits } = await run(Array.from({ length: 20 }, () => broken('refused')));
     expect(tries).toBe(4);
     expect(waits.reduce((sum, wait) => sum + wait, 0)).toBeLessThan(10 * SECOND);
   });
 
-  it('waits a little longer than Retry-After', async () => {
+  it('waits slightly longer than Retry-After', async () => {
     const { outcome, waits } = await run([http(429, 300 * SECOND), http(503, 7 * SECOND)]);
     expect(outcome).toBe('done');
     expect(waits).toEqual([300_750, 8000]);
   });
 
-  it('fails immediately if Retry-After exceeds its maximum', async () => {
+  it('fails immediately if Retry-After exceeds the maximum wait', async () => {
     const error = http(429, 16 * MINUTE);
     const { outcome, tries } = await run([error]);
     expect(outcome).toBe(error);
@@ -160,7 +163,7 @@ describe('a call with retries', () => {
     expect(tries).toBe(1);
   });
 
-  it('stops after its total time', async () => {
+  it('stops retrying after its total time', async () => {
     const { outcome, tries } = await run(
       Array.from({ length: 9 }, () => http(429, 60 * SECOND)),
       { totalMs: 150 * SECOND },
@@ -169,11 +172,11 @@ describe('a call with retries', () => {
     expect(tries).toBe(3);
   });
 
-  it('does not retry if retries are disabled', async () => {
+  it('does not retry if the account disables retries', async () => {
     expect((await run([http(503)], { attempts: 1 })).tries).toBe(1);
   });
 
-  it('ends during a wait when it is aborted, with the reason of the abort', async () => {
+  it('rejects with the reason of an abort during a wait', async () => {
     const time = new VirtualTime();
     const controller = new AbortController();
     const reason = Symbol('reason');
@@ -189,7 +192,7 @@ describe('a call with retries', () => {
   });
 });
 
-describe('Retry-After', () => {
+describe('a Retry-After header', () => {
   const now = Date.UTC(2024, 0, 1);
 
   it.each([
@@ -220,12 +223,12 @@ describe('Retry-After', () => {
     },
   );
 
-  it('of 21 digits exceeds the maximum and is an error', async () => {
+  it('of 21 digits exceeds the maximum wait, so the call fails', async () => {
     const error = http(503, parseRetryAfter('999999999999999999999', undefined, now));
     expect(await run([error])).toMatchObject({ outcome: error, tries: 1 });
   });
 
-  it('as a date is relative to the Date of the response, not to the local clock', () => {
+  it('with a date is relative to the Date of the response, not to the local clock', () => {
     const date = 'Mon, 01 Jan 2024 10:00:00 GMT';
     expect(parseRetryAfter('Mon, 01 Jan 2024 10:00:30 GMT', date, now)).toBe(30_000);
   });

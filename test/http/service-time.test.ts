@@ -90,26 +90,29 @@ async function twoRuns(source: (typeof SOURCES)[string], skewMs?: number) {
   return { added, lines, until, window, gaps: [...gaps], waited };
 }
 
-describe.each(Object.entries(SOURCES))('an incremental %s', (_, source) => {
+describe.each(Object.entries(SOURCES))('incremental() with %s', (_, source) => {
   it.each([
     ['31 days behind', -31 * DAY],
     ['3 hours behind', -3 * HOUR],
     ['3 hours ahead', 3 * HOUR],
     ['31 days ahead', 31 * DAY],
-  ])('uses the time of the service if the local clock is %s', async (_, skewMs) => {
-    const expected = await twoRuns(source);
-    expect(expected.added.every(added => Number(added) > 0)).toBe(true);
-    expect(expected).toMatchObject({ gaps: [], waited: false });
-    expect(expected.until ?? expected.window.toDate).toBeDefined();
-    expect(await twoRuns(source, skewMs)).toEqual(expected);
-  });
+  ])(
+    'computes its windows from the clock of the service if the local clock is %s',
+    async (_, skewMs) => {
+      const expected = await twoRuns(source);
+      expect(expected.added.every(added => Number(added) > 0)).toBe(true);
+      expect(expected).toMatchObject({ gaps: [], waited: false });
+      expect(expected.until ?? expected.window.toDate).toBeDefined();
+      expect(await twoRuns(source, skewMs)).toEqual(expected);
+    },
+  );
 });
 
-describe('compliance until it is caught up', () => {
+describe("compliance until 'caught up'", () => {
   it.each([
     ['31 days behind', -31 * DAY],
     ['6 days ahead', 6 * DAY],
-  ])('uses the time of the service if the local clock is %s', async (_, skewMs) => {
+  ])('ends by the clock of the service if the local clock is %s', async (_, skewMs) => {
     const slept: number[] = [];
     gaps.length = 0;
     service.clock.set(START);

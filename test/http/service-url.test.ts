@@ -5,7 +5,7 @@ import { pathSegment, serviceUrl } from '../../src/http/service-url.js';
 import { search } from '../../src/search/search.js';
 import { optionErrorOf } from './option-error-of.js';
 
-it('one error names all settings that a call misses, with their variables', () => {
+it('a call names all missing settings and their variables in one error', () => {
   const { message } = optionErrorOf(() =>
     search(account({ account: 'acme', email: 'karl@acme.example' }, {}), {
       query: 'snow',
@@ -29,7 +29,7 @@ describe('the URL of a call', () => {
       .href;
 
   it.each(['https://search.test', 'https://search.test/', 'https://search.test//'])(
-    'contains the settings as path segments below %s',
+    'contains the encoded settings as path segments below %s',
     baseUrl => {
       expect(address(baseUrl)).toBe('https://search.test/search/acme%20%26%20co/prod.json');
     },
@@ -41,7 +41,7 @@ describe('the URL of a call', () => {
     );
   });
 
-  it('prefers given values to settings', () => {
+  it('uses the options of the call instead of the settings of the account', () => {
     const given = { label: 'dev' };
     const url = serviceUrl(acme('https://search.test'), 'baseUrl', '{label}', {
       purpose: 'searches',
@@ -56,11 +56,11 @@ describe('a name in a URL', () => {
     ['snow', 'snow'],
     ['a b/c?d#e', 'a%20b%2Fc%3Fd%23e'],
     ['天気', '%E5%A4%A9%E6%B0%97'],
-  ])('is encoded from %j to %s', (name, segment) => {
+  ])('is percent-encoded from %j to %s', (name, segment) => {
     expect(pathSegment('label', name)).toBe(segment);
   });
 
-  it.each(['', '.', '..', undefined, 7])('is refused if it is %j', name => {
+  it.each(['', '.', '..', undefined, 7])('causes an error if it is %j', name => {
     expect(() => pathSegment('label', name)).toThrow(OptionError);
   });
 });

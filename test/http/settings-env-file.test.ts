@@ -24,7 +24,7 @@ describe('loadVariables', () => {
     expect(NAMES.map(name => process.env[name])).toEqual(['1', 'two', 'before']);
   });
 
-  it('refuses a UTF-16 file, and names UTF-16 in the error', async () => {
+  it('names UTF-16 in its error for a UTF-16 file', async () => {
     const file = await fileOf(Buffer.from('\ufeffENV_FILE_FIRST=1\n', 'utf16le'));
     expect(() => loadVariables(file)).toThrow(/UTF-16/);
     expect(() => loadVariables(`${file}.none`)).toThrow(OptionError);

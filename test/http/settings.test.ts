@@ -31,7 +31,7 @@ describe('URLs in settings', () => {
     '',
     'https://search.test/?query=1',
     'https://search.test/#hash',
-  ])('may not be %j', baseUrl => {
+  ])('cause an OptionError if they are %j', baseUrl => {
     const error = optionErrorOf(() => account({ baseUrl }, {}));
     expect(error.option).toBe('baseUrl');
     expect(error.message).toContain('`baseUrl`');
@@ -44,7 +44,7 @@ describe('URLs in settings', () => {
     `https://user:${CANARY}@`,
     `user:${CANARY}@search.test`,
     `https://user:${CANARY}@search.test:99999`,
-  ])('are refused if they contain a password, which is not shown: %#', baseUrl => {
+  ])('cause an OptionError that does not show their password, if they contain one: %#', baseUrl => {
     for (const act of [
       () => account({ baseUrl }, {}),
       () => account({}, { MILLRACE_BASE_URL: baseUrl }),
@@ -56,7 +56,7 @@ describe('URLs in settings', () => {
     }
   });
 
-  it('may be http if their exact origin is allowed, even with credentials', () => {
+  it('may use http if `insecureOrigins` contains their exact origin, even with credentials', () => {
     const baseUrl = 'http://millrace:8080/api';
     const login = { email: 'a@b.c', password: CANARY };
     const given = account({ baseUrl, insecureOrigins: ['http://millrace:8080'], ...login }, {});
@@ -77,7 +77,7 @@ describe('URLs in settings', () => {
     'http://millrace.test:8080',
     'http://evil.test/http://millrace:8080',
     'ftp://millrace:8080',
-  ])('may not be http because another origin is allowed: %s', url => {
+  ])('may not use http if `insecureOrigins` contains only another origin: %s', url => {
     const error = optionErrorOf(() =>
       account({ url, insecureOrigins: ['http://millrace:8080'] }, {}),
     );
@@ -85,7 +85,7 @@ describe('URLs in settings', () => {
     expect(error.message).toContain('must be https');
   });
 
-  it('are refused with the option that allows them if they are http', () => {
+  it('cause an OptionError that suggests `insecureOrigins` if they use http', () => {
     const { message } = optionErrorOf(() => account({ url: 'http://millrace:8080/api' }, {}));
     expect(message).toContain("`insecureOrigins: ['http://millrace:8080']`");
     expect(message).toContain('MILLRACE_INSECURE_ORIGINS=http://millrace:8080');
@@ -105,14 +105,14 @@ describe('URLs in settings', () => {
     ['millrace:8080'],
     [''],
     [7],
-  ])('are not allowed by the insecure origin %j', origin => {
+  ])('may not use http because of the invalid insecure origin %j', origin => {
     const options = { insecureOrigins: ['http://ok.test', origin as string] };
     const error = optionErrorOf(() => account(options, {}));
     expect(error.option).toBe('insecureOrigins');
     expect(error.message).toContain('must be exact origins of http');
   });
 
-  it('are not allowed by insecure origins that are not a list', () => {
+  it('may not use http because of `insecureOrigins` that is not a list', () => {
     const options = { insecureOrigins: unchecked<string[]>('http://millrace:8080') };
     expect(optionErrorOf(() => account(options, {})).option).toBe('insecureOrigins');
     const variables = { MILLRACE_INSECURE_ORIGINS: 'http://a.test/x' };
@@ -121,7 +121,7 @@ describe('URLs in settings', () => {
     expect(message).toContain('`MILLRACE_INSECURE_ORIGINS` must be');
   });
 
-  it('are refused with the name of their environment variable', () => {
+  it('cause an OptionError with the name of their environment variable', () => {
     const error = optionErrorOf(() => account({}, { MILLRACE_RULES_URL: 'nowhere' }));
     expect(error.message).toContain('MILLRACE_RULES_URL');
     expect(error.option).toBe('rulesUrl');
@@ -144,14 +144,14 @@ describe('other settings', () => {
     [{ retry: { attempts: 0 } }, 'retry.attempts'],
     [{ retry: { totalMs: -1 } }, 'retry.totalMs'],
     [{ limits: { search: [{ requests: 0, perMs: 1 }] } }, 'limits.search'],
-  ])('are refused if they cannot work: %j', (options, option) => {
+  ])('cause an OptionError if their value cannot work: %j', (options, option) => {
     const error = optionErrorOf(() => account(options, {}));
     expect(error.option).toBe(option);
     expect(error.message).not.toContain('line');
     expect(error.message).not.toContain('Evil');
   });
 
-  it('are refused if they have the wrong type', () => {
+  it('cause an OptionError if they have the wrong type', () => {
     const wrong = unchecked<{ password: string }>({ password: 12345, limits: { nothing: [] } });
     expect(optionErrorOf(() => account(wrong, {})).message).not.toContain('12345');
     expect(optionErrorOf(() => account({}, { MILLRACE_SEARCHES_PER_MINUTE: 'many' })).option).toBe(
@@ -166,7 +166,7 @@ describe('MILLRACE_URL', () => {
     ...(['complianceStreamUrl', 'accountApiUrl', 'oauthUrl', 'dataUrl'] as const),
   ];
 
-  it('sets the URL of every endpoint but of no page', () => {
+  it('sets the URLs of all endpoints, but not of the console and status pages', () => {
     const { settings } = account({}, { MILLRACE_URL: 'https://one.test/api' });
     for (const name of endpoints) expect(settings[name]?.href).toBe('https://one.test/api');
     expect(settings.consoleUrl).toBeUndefined();
@@ -197,7 +197,7 @@ describe('MILLRACE_URL', () => {
 });
 
 it.each(['localhost:8787', 'search.example', 'search.example/base', '127.0.0.1:80/x'])(
-  'a URL without a scheme is refused with that reason: %s',
+  'the error for a URL without a scheme says that the scheme is missing: %s',
   baseUrl => {
     expect(optionErrorOf(() => account({ baseUrl }, {})).message).toMatch(
       /`baseUrl` has no scheme/,

@@ -10,8 +10,8 @@ function clockAt(now = NOW) {
 
 const dateOf = (ms: number) => new Date(ms).toUTCString();
 
-describe('the clock of the service', () => {
-  it('is the local clock until a response has a Date', () => {
+describe('the estimated clock of the service', () => {
+  it('equals the local clock until a response has a Date header', () => {
     const { clock } = clockAt();
     expect(clock.isKnownSince(0)).toBe(false);
     expect(clock.now()).toBe(NOW);
@@ -20,7 +20,7 @@ describe('the clock of the service', () => {
     expect(Math.abs(clock.now() - (NOW - 3_600_000))).toBeLessThanOrEqual(1000);
   });
 
-  it('is known only from the last response on, because the clock may have been moved', () => {
+  it('counts as known only after another response, because the clock may have been moved', () => {
     const { clock } = clockAt();
     clock.learn(dateOf(NOW), NOW);
     const { responses } = clock;
@@ -29,7 +29,7 @@ describe('the clock of the service', () => {
     expect(clock.isKnownSince(responses)).toBe(true);
   });
 
-  it('does not change while responses agree with it to the second', () => {
+  it('stays the same while responses agree with it to the second', () => {
     const { clock, local } = clockAt();
     for (let step = 0; step < 50; step++) {
       local.ms += 137;
@@ -38,7 +38,7 @@ describe('the clock of the service', () => {
     }
   });
 
-  it('follows a remote clock that is moved', () => {
+  it('follows a service clock that is moved', () => {
     const { clock, local } = clockAt();
     for (const offset of [86_400_000, -5_000_000, 0]) {
       clock.learn(dateOf(local.ms + offset), local.ms);
@@ -47,7 +47,7 @@ describe('the clock of the service', () => {
     }
   });
 
-  it('is the local clock if a response has no readable Date', () => {
+  it('equals the local clock if a response has no readable Date', () => {
     const { clock } = clockAt();
     clock.learn(undefined, NOW);
     clock.learn('yesterday', NOW);
@@ -55,7 +55,7 @@ describe('the clock of the service', () => {
     expect(clock.now()).toBe(NOW);
   });
 
-  it('is the given clock, if there is one', () => {
+  it('equals a clock that the caller passes, if there is one', () => {
     const given = new ServiceClock({ now: () => NOW }, () => 7);
     given.learn(dateOf(NOW), NOW);
     expect([given.isKnownSince(given.responses), given.now()]).toEqual([true, 7]);
