@@ -46,8 +46,8 @@ describe.skipIf(!hasNatsServer)('posts sent through a cluster', () => {
   );
 });
 
-describe('the comparison of posts', () => {
-  it('counts lost, doubled and altered posts', () => {
+describe('comparePosts', () => {
+  it('counts lost, duplicated and altered posts', () => {
     const expected = new Map([...'abc'].map(key => [key, 1]));
     const actual = new Map(Object.entries({ a: 1, b: 3, d: 1 }));
     expect(comparePosts(expected, actual)).toEqual({ lost: 1, doubled: 2, others: 1 });

@@ -150,7 +150,7 @@ async function readAcross(
   expect(read.size).toBe(2 * before);
 }
 
-describe.skipIf(!hasNatsServer)('a connection', () => {
+describe.skipIf(!hasNatsServer)('a NATS connection', () => {
   it.each<[string, string, ConnectionOptions, ConnectionOptions]>([
     [
       'a user and password',
@@ -159,18 +159,21 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
       { user: 'me', pass: 'wr0ng' },
     ],
     ['a token', 'authorization { token: s3cret }', { token: 's3cret' }, { token: 'wr0ng' }],
-  ])('logs in with %s, and reports a refused login', async (_, config, right, wrong) => {
-    await using node = await startNode({ config });
-    expect(await roundTrip({ connection: connecting(node.url, right) })).toBe(20);
-    for (const options of [wrong, { ...wrong, waitOnFirstConnect: false }]) {
-      const connection = connecting(node.url, options);
-      const error = await roundTrip({ connection }).catch(thrown => thrown);
-      expect(error).toBeInstanceOf(JetStreamError);
-      expect(error).toMatchObject({ failure: 'refused', retryable: false });
-      expect(error.message).toContain('could not be opened');
-      expect(inspect(error, { depth: 9 })).not.toContain('wr0ng');
-    }
-  });
+  ])(
+    'logs in with %s, and fails if the server rejects the login',
+    async (_, config, right, wrong) => {
+      await using node = await startNode({ config });
+      expect(await roundTrip({ connection: connecting(node.url, right) })).toBe(20);
+      for (const options of [wrong, { ...wrong, waitOnFirstConnect: false }]) {
+        const connection = connecting(node.url, options);
+        const error = await roundTrip({ connection }).catch(thrown => thrown);
+        expect(error).toBeInstanceOf(JetStreamError);
+        expect(error).toMatchObject({ failure: 'refused', retryable: false });
+        expect(error.message).toContain('could not be opened');
+        expect(inspect(error, { depth: 9 })).not.toContain('wr0ng');
+      }
+    },
+  );
 
   it('passed by the caller is shared by runs, and stays open without their listeners', async () => {
     await using node = await startNode();
@@ -274,7 +277,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
   });
 
   it.each([undefined, {}, 'nats://me:s3cret@a'])(
-    'is refused with an OptionError if a function returns %j',
+    'causes an OptionError if its function returns %j',
     async value => {
       const flow = fromJetStream({ connection: unchecked(() => value), ...stream });
       const error = await pipeline(flow, collect()).catch(thrown => thrown);
@@ -284,7 +287,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     },
   );
 
-  it('ends the run with the error that its function throws', async () => {
+  it('ends the run with the error of its function', async () => {
     const own = new Error('no such secret');
     const failing = () => Promise.reject(own);
     await expect(roundTrip({ connection: failing })).rejects.toBe(own);
@@ -292,7 +295,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     await expect(roundTrip({ connection: credentials })).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  it('reaches the streams of another account with the prefix of its imported API', async () => {
+  it('reaches the streams of another account through the prefix of its imported API', async () => {
     const config = `accounts {
   owner {
     jetstream: enabled
@@ -316,7 +319,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     await expect(without).rejects.toBeInstanceOf(JetStreamError);
   });
 
-  it('reaches the streams of a domain with its name or the prefix of its API', async () => {
+  it("reaches the streams of a domain through the domain's name or API prefix", async () => {
     await using node = await startNode({ jetstream: 'domain: hub' });
     const connection = connecting(node.url);
     expect(await roundTrip({ connection, domain: 'hub' })).toBe(20);
@@ -326,7 +329,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     expect(other).toMatchObject({ failure: 'outage' });
   });
 
-  it('uses TLS with the given authority, and refuses a server that it does not know', async () => {
+  it('accepts only servers with a TLS certificate of the given authority', async () => {
     const folder = await temporaryFolder();
     const [cert, key] = [path.join(folder, 'cert.pem'), path.join(folder, 'key.pem')];
     execFileSync(
@@ -357,7 +360,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     expect(error).toMatchObject({ failure: 'refused' });
   });
 
-  it('fails immediately if a server has no TLS', async () => {
+  it('fails immediately if it requires TLS and the server has none', async () => {
     await using node = await startNode();
     const connection = connecting(node.url, { tls: {}, waitOnFirstConnect: false });
     const error = await roundTrip({ connection }).catch(thrown => thrown);
@@ -365,7 +368,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
   });
 
   it.each(['a reader', 'a publisher'])(
-    'of %s ends immediately if its login is refused in the middle of a run (faults jetstream, 401 in the middle)',
+    'of %s ends immediately if its login is rejected in the middle of a run (faults jetstream, 401 in the middle)',
     async which => {
       const login = (password: string) => `authorization { user: one, password: ${password} }`;
       await using node = await startNode({ config: login('before') });
@@ -412,7 +415,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     expect(proxy.connections).toBeGreaterThanOrEqual(4);
   });
 
-  it('continues with a server that is back while another server refuses the login', async () => {
+  it('continues with a restarted server while another server rejects the login', async () => {
     const config = (password: string) => `authorization { user: one, password: ${password} }`;
     await using node = await startNode({ config: config('right') });
     await using other = await startNode({ config: config('old') });
@@ -423,7 +426,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     expect(proxy.connections).toBeGreaterThanOrEqual(2);
   });
 
-  it('fails if its server does not exist or never answers', async () => {
+  it('fails if its server does not exist or does not answer', async () => {
     const silent = net.createServer().listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const { port } = silent.address() as net.AddressInfo;
@@ -442,7 +445,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     silent.close();
   });
 
-  it('fails with advice if a stream does not exist', async () => {
+  it('fails with advice if the stream does not exist', async () => {
     await using node = await startNode();
     const flow = fromJetStream({ connection: connecting(node.url), ...stream });
     await expect(pipeline(flow, collect())).rejects.toMatchObject({
@@ -451,7 +454,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     });
   });
 
-  it('fails with the differing settings of a stream', async () => {
+  it('fails with an error that names the differing settings of the stream', async () => {
     await using node = await startNode();
     await roundTrip({ connection: connecting(node.url) });
     const other = { ...create, maxAgeMs: 60_000, discard: 'old' as const };
@@ -465,7 +468,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     });
   });
 
-  it('fails if a single server is asked to keep three replicas', async () => {
+  it('fails if a single server is asked for 3 replicas', async () => {
     await using node = await startNode();
     const run = pipeline(
       numberedSource({ total: 1 }),

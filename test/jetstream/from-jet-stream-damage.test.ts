@@ -32,9 +32,9 @@ const MESSAGES: readonly (readonly [what: string, Uint8Array, Record<string, str
   ['with a position that is text', post(), { 'Millrace-Subject-Position': 'one' }],
 ];
 
-describe.skipIf(!hasNatsServer)('a message', () => {
+describe.skipIf(!hasNatsServer)('a JetStream message', () => {
   it.each(MESSAGES)(
-    '%s ends a reader, which continues after the message is deleted',
+    '%s ends its reader with an error until the message is deleted',
     async (_, payload, fields) => {
       await using node = await startNode();
       const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts' };
@@ -83,7 +83,7 @@ describe.skipIf(!hasNatsServer)('a message', () => {
   );
 
   it.skipIf('zstdDecompress' in zlib)(
-    'of zstd that Node cannot read ends a reader with advice to use a newer Node',
+    'of zstd ends its reader with advice to use a newer Node, if Node has no zstd',
     async () => {
       const fields = { 'Millrace-Lengths': '20', 'Millrace-Encoding': 'zstd' };
       const { message, position } = await errorOf(fields);
@@ -93,7 +93,7 @@ describe.skipIf(!hasNatsServer)('a message', () => {
     },
   );
 
-  it('that `item` refuses ends a reader without advice to delete it', async () => {
+  it('that the `item` function refuses ends its reader without advice to delete it', async () => {
     const item = () => {
       throw new DataError('No temperature');
     };
@@ -103,7 +103,7 @@ describe.skipIf(!hasNatsServer)('a message', () => {
     );
   });
 
-  it('that a publisher cannot read ends it until the message and its entry are deleted', async () => {
+  it("that its publisher cannot read fails the publisher until the message and the publisher's entry are deleted", async () => {
     await using node = await startNode();
     const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts', name: 'one' };
     const create = { maxBytes: 64 << 20, shards: 2 };
@@ -172,7 +172,7 @@ describe.skipIf(!hasNatsServer)('a message', () => {
     expect(await run(200, async () => {})).toMatchObject({ posts: 200 });
   });
 
-  it('with damaged headers ends a reader with advice to delete it, even with `item`', async () => {
+  it('with damaged headers ends its reader with advice to delete it, even with `item`', async () => {
     const { message } = await errorOf({ 'Millrace-Lengths': '1,2' }, String);
     expect(message).toContain('rmm posts 1');
   });

@@ -34,7 +34,7 @@ async function readAll(node: NatsNode, options: object = {}) {
 }
 
 describe.skipIf(!hasNatsServer)('fromJetStream', () => {
-  it('writes each post exactly once, even if the reader is killed with kill -9 at any moment', async () => {
+  it('delivers each post exactly once, even if its process is killed at any moment', async () => {
     await using node = await startNode();
     await publish(node, 20_000);
     const folder = await temporaryFolder();
@@ -57,7 +57,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(lines.map(line => /"id":(\d+)/.exec(line)?.[1]).toSorted()).toEqual(numberedIds(20_000));
   });
 
-  it.each([2, 3, 4])('divides all posts into %i disjoint shards', async of => {
+  it.each([2, 3, 4])('divides all posts among %i disjoint shards', async of => {
     await using node = await startNode();
     await publish(node, 1000);
     const parts = await Promise.all(
@@ -67,7 +67,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(parts.flatMap(({ ids }) => ids).toSorted()).toEqual(numberedIds(1000));
   });
 
-  it('refuses more shards than the stream has subjects', async () => {
+  it('rejects more shards than the stream has subjects', async () => {
     await using node = await startNode();
     await publish(node, 10);
     await expect(readAll(node, { shard: { index: 1, of: 5 } })).rejects.toThrow(
@@ -75,7 +75,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     );
   });
 
-  it('continues at a cursor, even of a shard', async () => {
+  it('continues from a cursor, even of a shard', async () => {
     await using node = await startNode();
     await publish(node, 500);
     const shard = { index: 1, of: 2 };
@@ -90,7 +90,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(new Set([...after.shard.ids]).size).toBe(after.shard.ids.length);
   });
 
-  it('ends at the sequence `until`, and waits if it has not been published yet', async () => {
+  it('ends at the sequence `until`, and waits for it if it is not published yet', async () => {
     await using node = await startNode();
     await publish(node, 100);
     expect((await readAll(node, { until: 40 })).ids).toHaveLength(40);
@@ -100,7 +100,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect((await later).ids).toHaveLength(150);
   });
 
-  it('delivers later posts, and closes on break', async () => {
+  it('delivers posts published later, and closes on break', async () => {
     await using node = await startNode();
     await publish(node, 10);
     const seen: string[] = [];
@@ -113,7 +113,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(seen.toSorted()).toEqual([...numberedIds(10), ...numberedIds(60)].toSorted());
   });
 
-  it('reads with one consumer, whose requests always get an answer', async () => {
+  it('reads through one consumer, and each of its requests gets an answer', async () => {
     await using node = await startNode();
     const text = 'x'.repeat(16 << 10);
     const large = new Flow(async function* () {
@@ -145,7 +145,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     await expect(run).rejects.toThrow('enough');
   });
 
-  it('reports messages that the stream dropped before they were read', async () => {
+  it('reports a gap for messages that the stream dropped before they were read', async () => {
     await using node = await startNode();
     await publish(node, 100);
     const { cursor } = await readAll(node, { until: 30 });
@@ -163,7 +163,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(gaps).toEqual([{ subject: 'posts.*', from: 31, to: 60 }]);
   });
 
-  it('reports messages that were deleted from the middle of the stream', async () => {
+  it('reports a gap for messages that were deleted from the middle of the stream', async () => {
     await using node = await startNode();
     await publish(node, 100);
     await manageStreams(node, async manager => {
@@ -203,7 +203,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
 
   // After a run that failed at the damaged message, the cursor points before it. In the past, the
   // rest of the stream was then skipped.
-  it('continues from any cursor after a damaged last message was deleted', async () => {
+  it('continues from any cursor after a damaged last message is deleted', async () => {
     await using node = await startNode();
     await publish(node, 6000);
     const { cursor, ids } = await readAll(node, { until: 1485 });
@@ -218,7 +218,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect([...ids, ...rest.ids].toSorted()).toEqual(numberedIds(6000));
   });
 
-  it('reports messages that the stream dropped before a reader without a cursor started', async () => {
+  it('reports a gap for messages dropped before a reader without a cursor started', async () => {
     await using node = await startNode();
     await publish(node, 100);
     await manageStreams(node, manager => manager.streams.purge('posts', { seq: 61 }));
@@ -232,7 +232,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(gaps).toEqual([{ subject: 'posts.*', from: 1, to: 60 }]);
   });
 
-  it('reports as lost all messages that were purged from a stream, and no later sequence', async () => {
+  it('reports all messages purged from a stream as lost, but no later sequence', async () => {
     await using node = await startNode();
     await publish(node, 100);
     await manageStreams(node, manager => manager.streams.purge('posts'));
@@ -245,7 +245,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     });
   });
 
-  it("reports messages that a stream with `discard: 'old'` dropped before a new reader", async () => {
+  it("reports a gap for messages that a stream with `discard: 'old'` dropped before a new reader", async () => {
     await using node = await startNode();
     await publish(node, 12_000, { create: { maxBytes: 1 << 20, shards: 4, discard: 'old' } });
     const error = await readAll(node).catch(thrown => thrown);
@@ -253,7 +253,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(error.missing).toEqual([expect.stringMatching(/^posts\.\*: sequences 1 to \d+$/)]);
   });
 
-  it('reports messages that were dropped while it was slow', async () => {
+  it('reports a gap for messages that were dropped while it read too slowly', async () => {
     await using node = await startNode();
     const small = { create: { maxBytes: 1 << 20, shards: 4, discard: 'old' } };
     await publish(node, 3000, small);
@@ -267,7 +267,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     await expect(run()).rejects.toThrow(IncompleteError);
   });
 
-  it('refuses a cursor of a stream that was deleted and recreated', async () => {
+  it('rejects a cursor of a stream that was deleted and recreated', async () => {
     await using node = await startNode();
     await publish(node, 100);
     const { cursor } = await readAll(node);
@@ -283,7 +283,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     await expect(publisher).rejects.toMatchObject({ failure: 'stream' });
   });
 
-  it('continues after kill -9 and restart of the server', async () => {
+  it('continues after the server is killed and restarted', async () => {
     await using node = await startNode();
     await publish(node, 3000);
     const ids: string[] = [];
@@ -300,7 +300,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(ids.toSorted()).toEqual(numberedIds(3000));
   });
 
-  it('skips messages that a replaced publisher sends too late', async () => {
+  it('skips late messages of a publisher that another process has replaced', async () => {
     await using node = await startNode();
     await publish(node, 10, { name: 'one' });
     await manageStreams(node, async manager => {

@@ -8,8 +8,8 @@ function apiError(description: string, status: number, code?: number): Error {
   return Object.assign(error, { status, code });
 }
 
-describe('the answer of a server', () => {
-  it('is retryable if a node that no longer leads refuses a message without a code (faults jetstream partition, seed 7)', () => {
+describe('a JetStream error', () => {
+  it('is retryable if a former leader rejects a message without an error code (faults jetstream partition, seed 7)', () => {
     expect(clientFailure(apiError('raft: not leader', 503))).toEqual({
       failure: 'outage',
       mayPass: true,
@@ -22,16 +22,16 @@ describe('the answer of a server', () => {
     [10047, 500, 'full', true],
     [10059, 404, 'stream', false],
     [10013, 400, 'refused', false],
-  ] as const)('is classified by its code: %i', (code, status, failure, mayPass) => {
+  ] as const)('is classified by its error code: %i', (code, status, failure, mayPass) => {
     expect(clientFailure(apiError('x', status, code))).toMatchObject({ failure, mayPass });
   });
 });
 
-describe('a failed login', () => {
+describe('a failed NATS login', () => {
   const login = (message: string) =>
     Object.assign(new Error(message), { name: 'AuthorizationError' });
 
-  it('is not retryable if the server refuses it', () => {
+  it('is not retryable if the server rejected it', () => {
     expect(clientFailure(login('Authorization Violation'))).toMatchObject({
       failure: 'refused',
       mayPass: false,

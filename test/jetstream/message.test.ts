@@ -11,15 +11,15 @@ function posts(payload: Uint8Array, lengths: string, encoding = ''): Promise<rea
   return postsOf(payload, { get: name => headers.get(name) ?? '' });
 }
 
-describe('a message of another program', () => {
-  it('is refused if a length is not a whole number', async () => {
+describe('decoding a message of another program', () => {
+  it('fails if a length in its header is not a whole number', async () => {
     expect((await posts(Buffer.from('ab\nc'), '2,1')).map(String)).toEqual(['ab', 'c']);
     for (const lengths of ['1.5,1.5', '0x3', '2,', ' 4', '4e0', '-1,4', 'NaN'])
       await expect(posts(Buffer.from('abcd'), lengths), lengths).rejects.toThrow('has the lengths');
   });
 
   it.each(['constructor', 'toString', '__proto__', 'br'])(
-    'is refused if it is compressed with %s',
+    'fails if the message is compressed with %s',
     async encoding => {
       await expect(posts(Buffer.from('abcd'), '4', encoding)).rejects.toThrow(
         'and not with gzip or zstd',
@@ -27,7 +27,7 @@ describe('a message of another program', () => {
     },
   );
 
-  it('is refused if it inflates to more than its lengths or the largest message', async () => {
+  it('fails if it inflates to more than its stated lengths or the largest message', async () => {
     const bomb = gzipSync(Buffer.alloc(80 * 1024 * 1024));
     await expect(posts(bomb, String(80 * 1024 * 1024), 'gzip')).rejects.toThrow('has the lengths');
     await expect(posts(bomb, '1000', 'gzip')).rejects.toThrow('damaged');
@@ -46,32 +46,35 @@ describe('a payload of another program', () => {
     '\xef\xbb\xbf{"id":1}',
     '"id"',
     '',
-  ])('is not a post if it is %j', text => {
+  ])('does not count as a post if it is %j', text => {
     expect(() => postOf(Buffer.from(text, 'latin1'), false)).toThrow(DataError);
   });
 
   it.each(['{"id":1,}', '{"id":1,"a":tru}', '{"id":1 "a":2}'])(
-    'is not a post if it is not JSON, even with matching brackets: %s',
+    'does not count as a post if it is not JSON, even with matching brackets: %s',
     text => {
       expect(() => postOf(Buffer.from(text), false)).toThrow(DataError);
     },
   );
 
-  it('is not a post if it nests deeper than the limit of records', () => {
+  it('does not count as a post if it nests deeper than the limit', () => {
     const nested = (depth: number) =>
       Buffer.from(`{"id":1,"a":${'['.repeat(depth)}${']'.repeat(depth)}}`);
     expect(postOf(nested(2_999), false).id).toBe('1');
     expect(() => postOf(nested(3_000), false)).toThrow(DataError);
   });
 
-  it('is a post if it is one JSON object with an id, even with spaces around it', () => {
+  it('counts as a post if it is one JSON object with an id, even with spaces around it', () => {
     const post = postOf(Buffer.from(' {"id":1050118621198921728,"text":"Zoë"}\n'), false);
     expect(post.id).toBe('1050118621198921728');
   });
 });
 
 describe('a payload of toJetStream', () => {
-  it.each(['{"id":1,"text":"a"', '{"text":"a"}', 'id'])('is refused if it is %j', text => {
-    expect(() => postOf(Buffer.from(text), true)).toThrow(DataError);
-  });
+  it.each(['{"id":1,"text":"a"', '{"text":"a"}', 'id'])(
+    'causes a DataError if it is the damaged post %j',
+    text => {
+      expect(() => postOf(Buffer.from(text), true)).toThrow(DataError);
+    },
+  );
 });

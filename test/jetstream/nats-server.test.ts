@@ -5,8 +5,8 @@ import { isNightly } from '../suite.js';
 import { hasNatsServer, startCluster, startNode } from './nats-server.js';
 import { RouteProxies } from './route-proxies.js';
 
-describe.skipIf(!hasNatsServer)('the test cluster', () => {
-  it('keeps the messages of a stream over kill -9', async () => {
+describe.skipIf(!hasNatsServer)('the NATS cluster of the tests', () => {
+  it('keeps the messages of a stream when a server is killed', async () => {
     await using node = await startNode();
     const before = await connect({ servers: node.url });
     const manager = await jetstreamManager(before);
@@ -22,25 +22,22 @@ describe.skipIf(!hasNatsServer)('the test cluster', () => {
     await after.close();
   });
 
-  it.skipIf(!isNightly)(
-    'creates a stream on all servers once they have started, even if one connects late',
-    async () => {
-      await using proxies = new RouteProxies();
-      const routePort = async (from: number, to: number, port: number) => {
-        const proxy = await proxies.routePort(from, to, port);
-        proxies.cutOff(2, 'reset');
-        return proxy;
-      };
-      const healed = setTimeout(() => proxies.heal(), 15_000);
-      onTestFinished(() => clearTimeout(healed));
-      await using cluster = await startCluster({ routePort });
-      const connection = await connect({ servers: cluster.urls });
-      const manager = await jetstreamManager(connection);
-      const made = await manager.streams.add({ name: 'kept', subjects: ['kept'], num_replicas: 3 });
-      expect(made.cluster?.replicas).toHaveLength(2);
-      await connection.close();
-    },
-  );
+  it.skipIf(!isNightly)('creates a stream on all servers, even if one connects late', async () => {
+    await using proxies = new RouteProxies();
+    const routePort = async (from: number, to: number, port: number) => {
+      const proxy = await proxies.routePort(from, to, port);
+      proxies.cutOff(2, 'reset');
+      return proxy;
+    };
+    const healed = setTimeout(() => proxies.heal(), 15_000);
+    onTestFinished(() => clearTimeout(healed));
+    await using cluster = await startCluster({ routePort });
+    const connection = await connect({ servers: cluster.urls });
+    const manager = await jetstreamManager(connection);
+    const made = await manager.streams.add({ name: 'kept', subjects: ['kept'], num_replicas: 3 });
+    expect(made.cluster?.replicas).toHaveLength(2);
+    await connection.close();
+  });
 
   it('elects another leader when its leader is killed', async () => {
     await using cluster = await startCluster();

@@ -92,33 +92,33 @@ function refusals(call: (options: never) => unknown, options: Wrong): void {
   );
 }
 
-describe('toJetStream refuses', () => {
+describe('toJetStream throws an OptionError for', () => {
   refusals(options => toJetStream(options) satisfies Sink<unknown, unknown>, TO);
 
-  it('a duplicate window longer than messages live', () => {
+  it('a duplicate window that is longer than the age limit of messages', () => {
     const create = { maxBytes: 2 ** 20, maxAgeMs: 1000, duplicateWindowMs: 2000 };
     expect(() => toJetStream({ ...needed, create })).toThrow('create.duplicateWindowMs');
   });
 });
 
-describe('fromJetStream refuses', () => {
+describe('fromJetStream throws an OptionError for', () => {
   refusals(options => fromJetStream(options), FROM);
 
-  it('a connection that was not awaited', () => {
+  it('a promise of a connection that was not awaited', () => {
     const promise = unchecked<NatsConnection>(Promise.resolve());
     expect(() => fromJetStream({ ...needed, connection: promise })).toThrow(
       'what `await connect()` of @nats-io/transport-node returns',
     );
   });
 
-  it('an address instead of the connection, without showing its password', () => {
+  it('an address passed as the connection, without showing its password', () => {
     const address = unchecked<NatsConnection>('nats://me:s3cret@a');
     const call = () => fromJetStream({ ...needed, connection: address });
     expect(call).toThrow('`connection`');
     expect(call).not.toThrow('s3cret');
   });
 
-  it('two names for the API together', () => {
+  it('an API prefix and a domain together', () => {
     const both = { domain: 'hub', apiPrefix: 'JS.hub.API' };
     expect(() => fromJetStream({ ...needed, ...both })).toThrow('apiPrefix');
   });

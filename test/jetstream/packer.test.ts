@@ -29,7 +29,7 @@ const compressions = [undefined, 'gzip' as const, ...(nodeZstd ? ['zstd' as cons
 
 const OPTIONS = { posts: 100, maxBytes: 1 << 20, waitMs: 10, compression: undefined };
 
-describe('a message', () => {
+describe('a message that packs several posts', () => {
   it.each(compressions)('keeps the exact bytes of its posts: %s', async compression => {
     await fc.assert(
       fc.asyncProperty(items, async batch => {
@@ -45,7 +45,7 @@ describe('a message', () => {
     );
   });
 
-  it('has the format of its posts if all posts have the same format, and otherwise no format', async () => {
+  it('states the format of its posts only if all posts have the same one', async () => {
     const itemOf = (format: Outgoing['format']): Outgoing => ({
       id: '1',
       payload: Buffer.from('{}'),
@@ -63,7 +63,7 @@ describe('a message', () => {
     expect(await formatOf(unknown, ours)).toBe('');
   });
 
-  it('is smaller than its estimate, headers included', async () => {
+  it('is never larger than its estimated size, headers included', async () => {
     await fc.assert(
       fc.asyncProperty(items, async batch => {
         const { payload, headers } = await pack(batch, undefined);
@@ -105,12 +105,12 @@ describe('a message', () => {
       ],
       'abc',
     ],
-  ] as const)('is refused with %s', async (_, headers, payload) => {
+  ] as const)('causes an error when it is unpacked with %s', async (_, headers, payload) => {
     await expect(postsOf(Buffer.from(payload), reader(headers))).rejects.toThrow(DataError);
   });
 });
 
-describe('items that wait on a subject', () => {
+describe('items that wait to be packed into a message', () => {
   const item = (id: string): Outgoing => ({
     id,
     payload: Buffer.alloc(1000),
@@ -131,12 +131,12 @@ describe('items that wait on a subject', () => {
     return sent;
   }
 
-  it('are sent immediately with the item that fills their message', () => {
+  it('are sent immediately with the item that fills the message', () => {
     expect(sentAtOnce({ posts: 2 }, ['1', '2'])).toEqual([['1', '2']]);
     expect(sentAtOnce({ maxBytes: 2 * addedBytes(item('1')) }, ['1', '2'])).toEqual([['1', '2']]);
   });
 
-  it('are sent before an item that no longer fits', () => {
+  it('are sent before an item that no longer fits into the message', () => {
     expect(sentAtOnce({ maxBytes: 2 * addedBytes(item('1')) - 1 }, ['1', '2'])).toEqual([['1']]);
   });
 });

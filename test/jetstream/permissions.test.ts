@@ -36,8 +36,8 @@ async function publishTwice(publisher: ToJetStreamOptions<Activity>): Promise<vo
   await pipeline(numberedSource({ total: 500 }), toJetStream(to));
 }
 
-describe.skipIf(!hasNatsServer)('the permissions on the page', () => {
-  it('are exactly enough for publishers and readers', async () => {
+describe.skipIf(!hasNatsServer)('the NATS permissions in the README', () => {
+  it('are sufficient for publishers and readers', async () => {
     await using node = await startNode({ config: pageConfig() });
     const publisher = { ...stream, connection: as(node, 'publisher') };
     await publishTwice(publisher);
@@ -54,19 +54,22 @@ describe.skipIf(!hasNatsServer)('the permissions on the page', () => {
     ...['$JS.API.CONSUMER.MSG.NEXT.posts.*', '$JS.API.INFO', '$JS.API.STREAM.INFO.KV_millrace'],
     ...['$JS.API.STREAM.CREATE.KV_millrace', '$JS.API.STREAM.MSG.GET.KV_millrace'],
     '$KV.millrace.>',
-  ])('are all required, and the error names the missing one: %s', async permission => {
-    const named = pageConfig().replace(`"${permission}"`, '');
-    await using node = await startNode({ config: named });
-    const publisher = { ...stream, connection: as(node, 'publisher') };
-    const error = await publishTwice(publisher).catch(thrown => thrown);
-    expect(error).toMatchObject({
-      failure: 'refused',
-      message: expect.stringContaining(permission.replace(/[*>]$/, '')),
-    });
-  });
+  ])(
+    'are each necessary for a publisher, whose error names the missing one: %s',
+    async permission => {
+      const named = pageConfig().replace(`"${permission}"`, '');
+      await using node = await startNode({ config: named });
+      const publisher = { ...stream, connection: as(node, 'publisher') };
+      const error = await publishTwice(publisher).catch(thrown => thrown);
+      expect(error).toMatchObject({
+        failure: 'refused',
+        message: expect.stringContaining(permission.replace(/[*>]$/, '')),
+      });
+    },
+  );
 
   it.each(['$JS.API.CONSUMER.MSG.NEXT.posts.*', '$JS.API.STREAM.INFO.posts'])(
-    'end a reader on a passed connection if one is missing: %s',
+    'end a reader that shares a connection if one is missing: %s',
     async permission => {
       await using writable = await startNode({ config: pageConfig() });
       const publisher = toJetStream<Activity>({
@@ -90,7 +93,7 @@ describe.skipIf(!hasNatsServer)('the permissions on the page', () => {
     },
   );
 
-  it('are the same with a domain, on its own servers', async () => {
+  it('are the same for a JetStream domain on its own servers', async () => {
     await using node = await startNode({ config: pageConfig(), jetstream: 'domain: hub' });
     const to = { ...stream, domain: 'hub' };
     await publishTwice({ ...to, connection: as(node, 'publisher') });

@@ -22,8 +22,8 @@ const admits = (epochs: Epochs, { publisher, subject, epoch }: Sent) =>
     get: name => ({ [HEADERS.publisher]: publisher, [HEADERS.epoch]: String(epoch) })[name] ?? '',
   });
 
-describe('epochs', () => {
-  it('admit a message unless a later epoch of its publisher and subject came before it', () => {
+describe('Epochs, which detects replaced publishers,', () => {
+  it('admits a message unless a later epoch of its publisher and subject came before it', () => {
     fc.assert(
       fc.property(sent, messages => {
         const epochs = new Epochs();
@@ -42,16 +42,19 @@ describe('epochs', () => {
     );
   });
 
-  it.each(['', 'x', '-1', '1.5', '1e400', '99999999999999999999'])('refuse the epoch %j', epoch => {
-    const headers = new Map<string, string>([
-      [HEADERS.publisher, 'one'],
-      [HEADERS.epoch, epoch],
-    ]);
-    const get = (name: string) => headers.get(name) ?? '';
-    expect(() => new Epochs().admits('posts.0', { get })).toThrow('Millrace-Epoch');
-  });
+  it.each(['', 'x', '-1', '1.5', '1e400', '99999999999999999999'])(
+    'rejects the epoch %j',
+    epoch => {
+      const headers = new Map<string, string>([
+        [HEADERS.publisher, 'one'],
+        [HEADERS.epoch, epoch],
+      ]);
+      const get = (name: string) => headers.get(name) ?? '';
+      expect(() => new Epochs().admits('posts.0', { get })).toThrow('Millrace-Epoch');
+    },
+  );
 
-  it('give the same answers after they are restored from a cursor', () => {
+  it('admits the same messages after it is restored from a cursor', () => {
     fc.assert(
       fc.property(sent, fc.nat(20), (messages, at) => {
         const whole = new Epochs();

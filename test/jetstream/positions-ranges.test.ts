@@ -9,7 +9,7 @@ const sequences = fc
   .uniqueArray(fc.integer({ min: 1, max: 60 }))
   .map(all => all.toSorted((a, b) => a - b));
 
-describe('lost sequences', () => {
+describe('the lost sequences of a stream', () => {
   it('are the sequences of a range that were not read', () => {
     fc.assert(
       fc.property(
@@ -32,7 +32,7 @@ describe('lost sequences', () => {
     );
   });
 
-  it('are joined into ranges if they are consecutive', () => {
+  it('are merged into ranges if they are consecutive', () => {
     fc.assert(
       fc.property(sequences, all => {
         const ranges = rangesOf(all);
@@ -46,8 +46,8 @@ describe('lost sequences', () => {
 
 const positions = fc.array(fc.nat(30));
 
-describe('a set of positions', () => {
-  it('knows which positions were added, and which are missing below the highest', () => {
+describe('a set of message positions', () => {
+  it('reports which positions were added, and which are missing below the highest', () => {
     fc.assert(
       fc.property(positions, fc.nat(30), fc.nat(30), (added, from, end) => {
         const set = new PositionSet();

@@ -111,8 +111,8 @@ const shownLost = (lost: readonly LostPositions[]) =>
     Array.from({ length: to - from + 1 }, (_, i) => `${publisher} ${subject} ${from + i}`),
   );
 
-describe('the positions of messages', () => {
-  it('admit each message only once, even after a run is resumed', () => {
+describe('the detection of lost and repeated messages', () => {
+  it('admits each message only once, even after a run is resumed', () => {
     fc.assert(
       fc.property(sent, fc.array(fc.boolean(), { minLength: 60 }), (all, resumed) => {
         const { stream } = streamOf(all);
@@ -158,7 +158,7 @@ describe('the positions of messages', () => {
       ),
     );
 
-  it('report exactly once each message that was acknowledged but is not in the stream', () => {
+  it('reports each acknowledged message that is missing from the stream exactly once', () => {
     afterReading(({ stream, stored, reported }) => {
       const expected = stored.flatMap(({ message, isLost }) => {
         const { publisher, subject, position } = message;
@@ -171,7 +171,7 @@ describe('the positions of messages', () => {
     });
   });
 
-  it('keep open each unreported position below the highest, because its message may still arrive', () => {
+  it('keeps a missing, unreported position open while higher ones exist, because its message may still arrive', () => {
     afterReading(({ stream, stored, reported, open }) => {
       for (const { message, isLost } of stored) {
         const { publisher, subject, position } = message;
@@ -184,7 +184,7 @@ describe('the positions of messages', () => {
     });
   });
 
-  it('report no loss before the first message if a stream is not read from its start', () => {
+  it('reports no loss before the first message if a stream is not read from its start', () => {
     fc.assert(
       fc.property(sent, fc.nat(30), (all, start) => {
         const { stream } = streamOf(all.map(one => ({ ...one, isLost: false })));
@@ -200,7 +200,7 @@ describe('the positions of messages', () => {
     );
   });
 
-  it('report no loss of messages that are missing after skip()', () => {
+  it('reports no loss of the messages that are missing after skip()', () => {
     fc.assert(
       fc.property(sent, fc.nat(30), fc.nat(10), (all, from, count) => {
         const { stream } = streamOf(all.map(one => ({ ...one, isLost: false, copies: 1 })));
@@ -215,7 +215,7 @@ describe('the positions of messages', () => {
     );
   });
 
-  it('admit a message that arrives after it was reported as lost, but only once', () => {
+  it('admits a message once if it arrives after it was reported as lost', () => {
     const positions = new LostAndRepeated({ isWhole: true });
     const at = { publisher: 'one', subject: 'posts.0', series: 1 };
     admits(positions, { ...at, position: 2, acknowledged: 2 });
@@ -226,7 +226,7 @@ describe('the positions of messages', () => {
     expect(admits(positions, { ...at, position: 1, acknowledged: 0 })).toBe(false);
   });
 
-  it('admit all messages of other programs', () => {
+  it('admits all messages of other programs, which have no position header', () => {
     const positions = new LostAndRepeated({ isWhole: true });
     expect(positions.admits('posts.0', undefined)).toBe(true);
     expect(positions.admits('posts.0', headersOf({}))).toBe(true);
@@ -234,14 +234,14 @@ describe('the positions of messages', () => {
   });
 
   it.each(['1', '1 2', '1 2 3 4', 'a b c', '-1 0 0', '1.5 0 0', ' 1 2 3', `${'9'.repeat(16)} 0 0`])(
-    'refuse the header %j',
+    'rejects the position header %j',
     text => {
       const headers = headersOf({ [HEADERS.subjectPosition]: text });
       expect(() => subjectPositionOf(headers)).toThrow(DataError);
     },
   );
 
-  it('are read from their header as they were written', () => {
+  it('reads positions from a header as they were written', () => {
     const number = fc.nat(2 ** 48);
     fc.assert(
       fc.property(number, number, number, (position, acknowledged, series) => {
@@ -253,7 +253,7 @@ describe('the positions of messages', () => {
   });
 });
 
-describe('ranges of positions', () => {
+describe('inBoth', () => {
   const range = fc
     .tuple(fc.nat(KEYS.length - 1), fc.nat(20), fc.nat(5))
     .map(([key, from, more]): LostPositions => {
@@ -261,7 +261,7 @@ describe('ranges of positions', () => {
       return { publisher, subject, from, to: from + more };
     });
 
-  it('of inBoth contain the positions that both lists have', () => {
+  it('returns the ranges of the positions that both lists contain', () => {
     fc.assert(
       fc.property(fc.array(range), fc.array(range), (some, others) => {
         const both = new Set(shownLost(inBoth(some, others)));

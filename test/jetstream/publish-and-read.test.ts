@@ -50,7 +50,7 @@ describe.skipIf(!hasNatsServer)('posts sent through a stream', () => {
     expect(read).toHaveLength(1000);
   });
 
-  it('are all read even if more are published under a name whose entry was deleted', async () => {
+  it("are all delivered even if their publisher's entry is deleted and its name used again", async () => {
     await using node = await startNode();
     const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts' };
     const create = { maxBytes: MAX_BYTES };
@@ -66,7 +66,7 @@ describe.skipIf(!hasNatsServer)('posts sent through a stream', () => {
     expect(new Set(read.map(({ id }) => id))).toEqual(new Set(posts(0, 100).map(({ id }) => id)));
   });
 
-  it('publish the committed cursors on a diagnostics channel', async () => {
+  it('publish each committed cursor on the diagnostics channel millrace:commit', async () => {
     await using node = await startNode();
     const commits: CommitMessage[] = [];
     const listener = (message: unknown) => commits.push(message as CommitMessage);

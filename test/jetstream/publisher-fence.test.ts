@@ -98,8 +98,8 @@ const behaviors = fc.array(
   { maxLength: 40 },
 );
 
-describe('the entry of a publisher', () => {
-  it('is written by its process, whichever answers of the servers are lost', async () => {
+describe('the KV entry that locks the name of a publisher', () => {
+  it('is written by its process, even if answers of the servers are lost', async () => {
     await fc.assert(
       fc.asyncProperty(behaviors, fc.integer({ min: 1, max: 8 }), async (all, writes) => {
         const bucket = new Bucket();
@@ -131,7 +131,7 @@ describe('the entry of a publisher', () => {
     );
   });
 
-  it('is taken over from an ended process even if servers first answer with an older state', async () => {
+  it('is taken over from an ended process even if servers first answer with older state', async () => {
     const bucket = new Bucket();
     const ended = await takenOver(bucket);
     await ended.write({ seq: 1 });
@@ -142,7 +142,7 @@ describe('the entry of a publisher', () => {
     entry.close();
   });
 
-  it('is taken over from another machine only after that machine is silent, even if servers answer with an older state', async () => {
+  it('is taken over from another machine only after that machine is silent, even if servers answer with older state', async () => {
     const bucket = new Bucket();
     const silent = await takenOver(bucket);
     await silent.write({ seq: 1 });
@@ -158,7 +158,7 @@ describe('the entry of a publisher', () => {
 
   // Readers skip messages of all epochs except for the highest. With a lower epoch, all posts of
   // this run would be lost.
-  it('gets a higher epoch than all earlier epochs if it was deleted', async () => {
+  it('gets a higher epoch than all earlier ones if it was deleted', async () => {
     // The deleted publisher's messages are still in the stream, with their epochs.
     const epochs: number[] = [];
     for (let publishers = 0; publishers < 3; publishers++) {
@@ -191,7 +191,7 @@ describe('the entry of a publisher', () => {
     ['a process of before a restart of the machine', { machine: 'an earlier boot' }],
     ['a version that did not say its machine', { machine: undefined, started: undefined }],
   ])(
-    'is not taken over immediately from %s, with the same host name and a pid unused here',
+    'is not taken over immediately from %s, with the same host name and an unused pid',
     (_, where) => expectInUse({ ...where, pid: 2 ** 22 + 1 }),
   );
 
@@ -236,7 +236,7 @@ describe('the entry of a publisher', () => {
 
   // In a trial (faults jetstream partition, seed 6), the only publisher failed with the message
   // that another process had taken over.
-  it('still belongs to its process if servers refuse a write and answer with the previous state', async () => {
+  it('still belongs to its process if servers reject a write and answer with the previous state', async () => {
     const bucket = new Bucket();
     const entry = await takenOver(bucket);
     await entry.write({ seq: 1 });

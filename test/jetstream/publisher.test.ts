@@ -32,85 +32,88 @@ const run = fc.record({
 let node: NatsNode;
 let streams = 0;
 
-describe.skipIf(!hasNatsServer)('a publisher that stops at any post, with any options', () => {
-  beforeAll(async () => {
-    node = await startNode();
-  });
-  afterAll(() => node[Symbol.asyncDispose]());
+describe.skipIf(!hasNatsServer)(
+  'toJetStream, stopped at any post and run again with any options,',
+  () => {
+    beforeAll(async () => {
+      node = await startNode();
+    });
+    afterAll(() => node[Symbol.asyncDispose]());
 
-  it('publishes each post exactly once in the end', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(run, { maxLength: 4 }),
-        fc.integer({ min: 1, max: 60 }),
-        async (runs, size) => {
-          const subject = `posts-${++streams}`;
-          const to = { connection: connecting(node.url), stream: subject, subject };
-          const create = { maxBytes: 4 << 20, shards: 3, duplicateWindowMs: 1000 };
-          for (const { stopAt, kills, ...options } of runs) {
-            const stop = new AbortController();
-            const before = async (from: number) => {
-              if (from < stopAt) return;
-              if (kills) await node.kill();
-              stop.abort(new Error('stopped'));
-            };
-            const sink = toJetStream({ ...to, create, ...options });
-            await pipeline(numberedSource({ total: TOTAL, size, before }), sink, {
-              signal: stop.signal,
-            }).catch(error => expect(error).toMatchObject({ message: 'stopped' }));
-            await node.start();
-          }
-          const { posts } = await pipeline(
-            numberedSource({ total: TOTAL, size }),
-            toJetStream({ ...to, create }),
-          );
-          expect(posts).toBe(TOTAL);
-          const read = await pipeline(fromJetStream({ ...to, until: 'caught up' }), collect());
-          expect(read.map(({ id }) => id).toSorted()).toEqual(
-            Array.from({ length: TOTAL }, (_, number) => numberedId(number)),
-          );
-        },
-      ),
-      { numRuns: bySuite(3, 100) },
-    );
-  });
-
-  it('finds a message that was acknowledged while a commit waited for the previous message', async () => {
-    const subject = `posts-${++streams}`;
-    const to = { connection: connecting(node.url), stream: subject, subject };
-    const create = { maxBytes: 4 << 20, shards: 1, duplicateWindowMs: 1000 };
-    const options = { ...to, create, commitIntervalMs: 0 };
-    const stop = new AbortController();
-    {
-      await using acks = await HeldAcks.start(node.port, subject, 1);
-      const running = pipeline(
-        twoPosts(async () => {
-          // The cursor after the first post is committed only after the acknowledgement of that
-          // post has arrived.
-          await acks.laterPassed;
-          acks.release();
-          await committed(subject, 1);
-          // After this, nothing that the publisher sends reaches the server, as if the publisher
-          // were killed.
-          await acks[Symbol.asyncDispose]();
-          stop.abort(new Error('killed'));
-        }),
-        toJetStream({ ...options, connection: connecting(acks.url) }),
-        { signal: stop.signal },
+    it('publishes each post exactly once', async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(run, { maxLength: 4 }),
+          fc.integer({ min: 1, max: 60 }),
+          async (runs, size) => {
+            const subject = `posts-${++streams}`;
+            const to = { connection: connecting(node.url), stream: subject, subject };
+            const create = { maxBytes: 4 << 20, shards: 3, duplicateWindowMs: 1000 };
+            for (const { stopAt, kills, ...options } of runs) {
+              const stop = new AbortController();
+              const before = async (from: number) => {
+                if (from < stopAt) return;
+                if (kills) await node.kill();
+                stop.abort(new Error('stopped'));
+              };
+              const sink = toJetStream({ ...to, create, ...options });
+              await pipeline(numberedSource({ total: TOTAL, size, before }), sink, {
+                signal: stop.signal,
+              }).catch(error => expect(error).toMatchObject({ message: 'stopped' }));
+              await node.start();
+            }
+            const { posts } = await pipeline(
+              numberedSource({ total: TOTAL, size }),
+              toJetStream({ ...to, create }),
+            );
+            expect(posts).toBe(TOTAL);
+            const read = await pipeline(fromJetStream({ ...to, until: 'caught up' }), collect());
+            expect(read.map(({ id }) => id).toSorted()).toEqual(
+              Array.from({ length: TOTAL }, (_, number) => numberedId(number)),
+            );
+          },
+        ),
+        { numRuns: bySuite(3, 100) },
       );
-      await expect(running).rejects.toThrow('killed');
-    }
-    // By now, the servers have forgotten the id of the second message, so they would not drop a
-    // duplicate.
-    await wait(1500);
-    await pipeline(
-      twoPosts(() => {}),
-      toJetStream(options),
-    );
-    const read = await pipeline(fromJetStream({ ...to, until: 'caught up' }), collect());
-    expect(read.map(({ id }) => id)).toEqual([numberedId(0), numberedId(1)]);
-  });
-});
+    });
+
+    it('finds the message that was acknowledged while a commit waited for the previous one', async () => {
+      const subject = `posts-${++streams}`;
+      const to = { connection: connecting(node.url), stream: subject, subject };
+      const create = { maxBytes: 4 << 20, shards: 1, duplicateWindowMs: 1000 };
+      const options = { ...to, create, commitIntervalMs: 0 };
+      const stop = new AbortController();
+      {
+        await using acks = await HeldAcks.start(node.port, subject, 1);
+        const running = pipeline(
+          twoPosts(async () => {
+            // The cursor after the first post is committed only after the acknowledgement of that
+            // post has arrived.
+            await acks.laterPassed;
+            acks.release();
+            await committed(subject, 1);
+            // After this, nothing that the publisher sends reaches the server, as if the publisher
+            // were killed.
+            await acks[Symbol.asyncDispose]();
+            stop.abort(new Error('killed'));
+          }),
+          toJetStream({ ...options, connection: connecting(acks.url) }),
+          { signal: stop.signal },
+        );
+        await expect(running).rejects.toThrow('killed');
+      }
+      // By now, the servers have forgotten the id of the second message, so they would not drop a
+      // duplicate.
+      await wait(1500);
+      await pipeline(
+        twoPosts(() => {}),
+        toJetStream(options),
+      );
+      const read = await pipeline(fromJetStream({ ...to, until: 'caught up' }), collect());
+      expect(read.map(({ id }) => id)).toEqual([numberedId(0), numberedId(1)]);
+    });
+  },
+);
 
 /**
  * Delivers two posts. The cursor after the second post is delivered only after `sent` has resolved.

@@ -81,8 +81,8 @@ const LOST = {
   message: expect.stringMatching(/does not have .* acknowledged these messages and have lost them/),
 };
 
-describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice', () => {
-  describe('of two subjects', () => {
+describe.skipIf(!hasNatsServer)('messages that a server has lost or stored twice', () => {
+  describe('on two subjects', () => {
     const missingOf = (stream: string) => [
       `${stream}.0: positions 2 to 3 of the publisher one`,
       `${stream}.1: position 1 of the publisher one`,
@@ -115,14 +115,14 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
       expect(error.code).toBe('ERR_INCOMPLETE');
     });
 
-    it('are skipped by a run that resumes at the cursor of the error', async () => {
+    it('are skipped by a run that resumes from the cursor of the error', async () => {
       const { stream, error } = await firstRead();
       await store(stream, [[6, 6, 6]]);
       const second = await readAll(stream, { resume: error.cursor as Cursor });
       expect(second).toMatchObject({ error: undefined, ids: idsOf(6) });
     });
 
-    it('are reported again to a run that resumes before the report', async () => {
+    it('are reported again to a run that resumes from an earlier cursor', async () => {
       const { stream, cursors } = await firstRead();
       const again = await readAll(stream, { resume: cursors.at(-1) });
       expect(again.error).toMatchObject({ missing: missingOf(stream) });
@@ -144,7 +144,7 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
     expect(gaps).toEqual([{ publisher: 'one', subject: `${stream}.0`, from: 1, to: 1 }]);
   });
 
-  it('are skipped if they are repeats, even after a cursor', async () => {
+  it('are skipped if they are repeats, even after resuming from a cursor', async () => {
     const stream = await newStream();
     await store(stream, [
       [0, 0, 0],
@@ -163,7 +163,7 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
     expect(second).toMatchObject({ error: undefined, ids: idsOf(3) });
   });
 
-  it('are not reported while the publisher has no acknowledgement of them', async () => {
+  it('are not reported as lost until a later message says that they were acknowledged', async () => {
     const stream = await newStream();
     await store(stream, [
       [0, 0, 0],
@@ -179,7 +179,7 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
     expect(second).toMatchObject({ error: undefined, ids: idsOf(1, 3) });
   });
 
-  it('are reported even if the proof comes after the last sequence to read', async () => {
+  it('are reported even if the message that proves the loss comes after `until`', async () => {
     const stream = await newStream();
     await store(stream, [
       [0, 0, 0],
@@ -224,16 +224,19 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
       { positions: { isWhole: true, followed: { 'one x.0': [1, 2] } } },
     ],
     ['epochs of another shape', { epochs: { 'one x.0': 'x' } }],
-  ])('end a run that resumes at a damaged cursor: %s', async (_, damage) => {
-    const stream = await newStream();
-    await store(stream, [[0, 0, 0]]);
-    const { cursors } = await readAll(stream);
-    const { error } = await readAll(stream, { resume: { ...cursors[0], ...damage } });
-    expect(error).toMatchObject({
-      option: 'resume',
-      message: expect.stringMatching(/damaged.* to start again$/),
-    });
-  });
+  ])(
+    'cannot be tracked from a damaged cursor, which causes an OptionError: %s',
+    async (_, damage) => {
+      const stream = await newStream();
+      await store(stream, [[0, 0, 0]]);
+      const { cursors } = await readAll(stream);
+      const { error } = await readAll(stream, { resume: { ...cursors[0], ...damage } });
+      expect(error).toMatchObject({
+        option: 'resume',
+        message: expect.stringMatching(/damaged.* to start again$/),
+      });
+    },
+  );
 
   it('end the flow if a header is damaged', async () => {
     const stream = await newStream();
@@ -244,7 +247,7 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
     });
   });
 
-  it('are reported even if a message after the last sequence has a damaged header', async () => {
+  it('are reported even if a message after `until` has a damaged header', async () => {
     const stream = await newStream();
     await store(stream, [
       [0, 0, 0],
@@ -261,7 +264,7 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
     });
   });
 
-  it('are reported at the end of a flow, even by shards', async () => {
+  it('are reported at the end of a stream, also to each shard', async () => {
     const stream = 'ended';
     const options = { connection: connecting(node.url), stream, subject: stream };
     await pipelineTo(options, 40);
@@ -299,7 +302,7 @@ async function pipelineTo(
   await toJetStream<Activity>({ ...options, create })(numberedSource({ total }));
 }
 
-it('messages above 4 MiB are requested one at a time', async () => {
+it('fromJetStream requests messages above 4 MiB one at a time', async () => {
   const requested: number[] = [];
   const data = new Uint8Array(5 << 20);
   const consumer = {

@@ -42,7 +42,7 @@ async function idsOf(node: NatsNode, options: Options): Promise<string[]> {
   return posts.map(({ id }) => id);
 }
 
-describe.skipIf(!hasNatsServer)('a stream of other programs', () => {
+describe.skipIf(!hasNatsServer)('a stream that other programs publish', () => {
   const messages = [
     ['posts.en', POST(1)],
     ['posts.de.at', POST(2)],
@@ -60,13 +60,13 @@ describe.skipIf(!hasNatsServer)('a stream of other programs', () => {
       ['posts.en', 'other'],
       ['1', '3', '4'],
     ],
-  ])('can be read by the subjects %j', async (subjects, ids) => {
+  ])('can be read with the subjects %j', async (subjects, ids) => {
     await using node = await startNode();
     await fill(node, ['posts.>', 'other'], messages);
     expect((await idsOf(node, { subjects })).toSorted()).toEqual(ids);
   });
 
-  it('can be read in shards of its subjects', async () => {
+  it('can be read in shards by subject', async () => {
     await using node = await startNode();
     await fill(node, ['posts.>', 'other'], messages);
     const subjects = ['posts.en', 'posts.de.>', 'other'];
@@ -79,7 +79,7 @@ describe.skipIf(!hasNatsServer)('a stream of other programs', () => {
     expect(error.message).toContain('`subjects` has 1: name one for each shard');
   });
 
-  it('can be read from a cursor, as the items that `item` returns', async () => {
+  it('can be read from a cursor, with the items that `item` returns', async () => {
     await using node = await startNode();
     const texts = ['a', 'b', 'c'].map(text => ['posts.x', text] as const);
     await fill(node, ['posts.>'], texts);
@@ -112,7 +112,7 @@ describe.skipIf(!hasNatsServer)('a stream of other programs', () => {
     ]);
   });
 
-  it('is in the identity of a flow with its name and subjects', () => {
+  it('is identified by its name and subjects in a checkpoint', () => {
     const one = { connection: connecting('nats://127.0.0.1:1'), stream: 'others' };
     const step = { step: 'fromJetStream', stream: 'others' };
     expect(identityOf(fromJetStream({ ...one, subjects: 'a' }))).toEqual([
@@ -123,7 +123,7 @@ describe.skipIf(!hasNatsServer)('a stream of other programs', () => {
     ]);
   });
 
-  it('is refused if it lacks a subject or deletes messages that were read', async () => {
+  it('causes an error if it lacks a subject or deletes messages when they are read', async () => {
     await using node = await startNode();
     await fill(node, ['posts.>'], []);
     await expect(idsOf(node, { subjects: ['posts.en', 'frogs.>'] })).rejects.toMatchObject({
@@ -154,7 +154,7 @@ describe.skipIf(!hasNatsServer)('a stream of other programs', () => {
     expect([...waits]).toContain('The stream others does not exist yet');
   });
 
-  it('is refused without `waitForStream` if it does not exist', async () => {
+  it('causes an error without `waitForStream` if it does not exist', async () => {
     await using node = await startNode();
     await expect(idsOf(node, { subjects: 'posts.>' })).rejects.toMatchObject({ failure: 'stream' });
     const end = new AbortController();
@@ -174,7 +174,7 @@ describe.skipIf(!hasNatsServer)('a stream of other programs', () => {
 });
 
 describe.skipIf(!hasNatsServer)('a reader of a stream', () => {
-  it('reports how many messages it is behind, even to the nats command', async () => {
+  it('reports how many messages it is behind, also to the nats command', async () => {
     await using node = await startNode();
     const messages = Array.from({ length: 100 }, (_, id) => [`posts.${id % 2}`, POST(id)] as const);
     await fill(node, ['posts.>'], messages);
@@ -203,7 +203,7 @@ describe.skipIf(!hasNatsServer)('a reader of a stream', () => {
 });
 
 describe.skipIf(!hasNatsServer)('a reader of deleted messages', () => {
-  it('is not behind after all messages are deleted', async () => {
+  it('is 0 messages behind after all messages are deleted', async () => {
     await using node = await startNode();
     const messages = Array.from({ length: 100 }, (_, id) => ['posts.0', POST(id)] as const);
     await fill(node, ['posts.>'], messages);
@@ -227,7 +227,7 @@ describe.skipIf(!hasNatsServer)('a reader of deleted messages', () => {
   });
 });
 
-describe('subjects', () => {
+describe('the option `subjects`', () => {
   const read = (subjects: string[]) => () =>
     fromJetStream({ connection: connecting('nats://127.0.0.1:1'), stream: 'others', subjects });
 
@@ -237,7 +237,7 @@ describe('subjects', () => {
     [['a.*.c', 'a.b.*']],
     [['a', 'a']],
     [['>', 'a.b']],
-  ])('are refused if they share messages: %j', subjects => {
+  ])('is refused if two of its subjects overlap: %j', subjects => {
     expect(read(subjects)).toThrow('must be subjects that have no message in common');
   });
 
@@ -246,11 +246,11 @@ describe('subjects', () => {
     [['posts.>', 'posts']],
     [['a.*.c', 'a.b.d']],
     [['a', 'b']],
-  ])('are accepted if they share no messages: %j', subjects => {
+  ])('is accepted if its subjects do not overlap: %j', subjects => {
     expect(read(subjects)).not.toThrow();
   });
 
-  it('are refused together with `subject`, but one of the two is required', () => {
+  it('is refused together with `subject`, but one of the two is required', () => {
     const one = { connection: connecting('nats://127.0.0.1:1'), stream: 'others' };
     expect(() => fromJetStream({ ...one, subject: 'a', subjects: 'a.>' })).toThrow('pass one');
     expect(() => fromJetStream(one)).toThrow('`subject` is missing');

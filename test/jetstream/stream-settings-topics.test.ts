@@ -69,8 +69,8 @@ async function read({ url }: NatsNode, options: Partial<FromJetStreamOptions>): 
   return (await pipeline(from, collect())).map(({ id }) => id).toSorted();
 }
 
-describe.skipIf(!hasNatsServer).concurrent('the subjects of topics', () => {
-  it('contain each post of their language exactly once, even after an aborted run', async () => {
+describe.skipIf(!hasNatsServer).concurrent('the subjects of a topic', () => {
+  it('receive each post of their language exactly once, even after an aborted run', async () => {
     await using node = await startNode();
     const stop = new AbortController();
     const stopped = pipeline(
@@ -93,7 +93,7 @@ describe.skipIf(!hasNatsServer).concurrent('the subjects of topics', () => {
     expect(parts.flat().toSorted()).toEqual(idsOf('en'));
   });
 
-  it('contain each post exactly once after a run that committed nothing', async () => {
+  it('receive each post exactly once after a run that committed nothing', async () => {
     await using node = await startNode();
     const stop = new AbortController();
     let sent = 0;
@@ -112,7 +112,7 @@ describe.skipIf(!hasNatsServer).concurrent('the subjects of topics', () => {
     expect(sent).toBeGreaterThan(0);
   });
 
-  it('must be the subjects of the stream', async () => {
+  it('must exist in the stream', async () => {
     await using node = await startNode();
     await pipeline(source(), toJetStream(to(node)));
     const { create: _, ...others } = to(node);
@@ -130,7 +130,7 @@ describe.skipIf(!hasNatsServer).concurrent('the subjects of topics', () => {
   });
 });
 
-describe('topics', () => {
+describe('the topics of toJetStream', () => {
   const topic = () => 'en';
   it.each([
     [{ topics: ['en'] }, /`topic` is missing/],
@@ -147,7 +147,7 @@ describe('topics', () => {
       },
       /at most 256/,
     ],
-  ])('are refused when toJetStream is called: %o', (wrong, message) => {
+  ])('cause an OptionError if they are invalid: %o', (wrong, message) => {
     const connection = () => Promise.reject(new Error('connected'));
     const needed = { connection, stream: 'posts', subject: 'posts' };
     const options: ToJetStreamOptions<Activity> = { ...needed, ...wrong };
@@ -164,7 +164,7 @@ describe('topics', () => {
       shards,
     );
 
-  it('have the same number of subjects each', () => {
+  it('must all have the same number of subjects', () => {
     fc.assert(
       fc.property(anyTopics, anyShards, ({ topics, names }, shards) => {
         const all = subjectsOfAll(names, shards);
@@ -176,7 +176,7 @@ describe('topics', () => {
     );
   });
 
-  it('assign a post to the subject of its topic that its id determines', () => {
+  it('put a post on the subject of its topic that its id determines', () => {
     fc.assert(
       fc.property(anyTopics, anyShards, fc.nat(5), fc.nat(), ({ names }, shards, number, id) => {
         const all = subjectsOfAll(names, shards);
@@ -189,8 +189,8 @@ describe('topics', () => {
   });
 });
 
-describe('subjects', () => {
-  it('are counted only if they are numbered from 0', () => {
+describe('numbered subjects', () => {
+  it('are counted as shards only if they are numbered from 0', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 40 }), fc.nat(39), (count, gone) => {
         const all = subjectsOf(['posts'], count);

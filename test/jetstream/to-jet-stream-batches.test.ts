@@ -25,7 +25,7 @@ const textsTo = (total: number) =>
     .toSorted();
 
 describe.skipIf(!hasNatsServer)('batches of posts in a message', () => {
-  it.each([undefined, 'gzip' as const])('keep the exact bytes: %s', async compression => {
+  it.each([undefined, 'gzip' as const])('keep their exact bytes: %s', async compression => {
     await using node = await startNode();
     const published = await pipeline(
       numberedSource({ total: 1000 }),
@@ -58,7 +58,7 @@ describe.skipIf(!hasNatsServer)('batches of posts in a message', () => {
     expect(seen).toHaveLength(10);
   });
 
-  it('are published exactly once despite kill -9, even if the next run forms different batches', async () => {
+  it('are published exactly once despite kill -9, even if the next run batches the posts differently', async () => {
     await using node = await startNode();
     const options = { ...to(node), create, total: 3000, commitIntervalMs: 600_000, waitMs: 20 };
     const first = new Child('publish-child.ts', { ...options, batch: { posts: 7 }, holdAt: 2000 });

@@ -72,7 +72,7 @@ function withDamaged(fails: boolean): Flow<Activity> {
 
 // The tests run concurrently because they mostly wait for servers and processes.
 describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
-  it('publishes each post exactly once despite kill -9, even if the servers no longer drop repeated messages', async () => {
+  it("publishes each post exactly once despite kill -9, even after the servers' duplicate window has passed", async () => {
     await using node = await startNode();
     // No cursor is committed, so the publisher must recover its position only from the stream.
     const options = { ...to(node), create, total: 3000, commitIntervalMs: 600_000, waitMs: 20 };
@@ -85,7 +85,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual(numberedIds(3000));
   });
 
-  it('commits the posts that a budget paid for, so that the next run does not request them again', async () => {
+  it('commits the posts that were paid for before the budget ended, so that the next run does not request them again', async () => {
     await using node = await startNode();
     const begunAt: number[] = [];
     const flow = () =>
@@ -110,7 +110,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual(numberedIds(30));
   });
 
-  it('continues at the committed cursor', async () => {
+  it('continues from the committed cursor after its process is killed', async () => {
     await using node = await startNode();
     const options = { ...to(node), create, total: 3000, commitIntervalMs: 0, waitMs: 20 };
     const first = new Child('publish-child.ts', { ...options, holdAt: 2000 });
@@ -123,7 +123,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual(numberedIds(3000));
   });
 
-  it('finds posts of an earlier run that a later run with an older cursor did not commit', async () => {
+  it('recognizes posts of an earlier run that a later run with an older cursor did not commit', async () => {
     await using node = await startNode();
     for (const [stopAt, commitIntervalMs] of [
       [800, 600_000],
@@ -146,7 +146,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual(numberedIds(1000));
   });
 
-  it('returns the same after a complete run without opening its source', async () => {
+  it('returns the same result after a complete run without opening its source', async () => {
     await using node = await startNode();
     const run = (before?: () => void) =>
       pipeline(
@@ -162,7 +162,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(opened).toBe(false);
   });
 
-  it('fails while another process publishes under its name', async () => {
+  it('fails while another process publishes under the same name', async () => {
     await using node = await startNode();
     const first = new Child('publish-child.ts', { ...to(node), create, total: 2000, holdAt: 100 });
     await first.line('at 100');
@@ -180,7 +180,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual(numberedIds(2000));
   });
 
-  it('fails while another publisher waits for space, at its start or at its end', async () => {
+  it('fails while another publisher of its name waits for space, whether that one is starting or ending', async () => {
     await using node = await startNode();
     const small = { ...to(node), create: { ...create, maxBytes: 1 << 20 } };
     // The bucket is created first, because nats-server 2.9 panics if it is asked for a message of a
@@ -218,14 +218,14 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     }
   });
 
-  it('keeps its cursor in a bucket that only the leader reads', async () => {
+  it('keeps its cursor in a KV bucket that only the leader may serve', async () => {
     await using node = await startNode();
     await pipeline(numberedSource({ total: 10 }), toJetStream({ ...to(node), create }));
     const { config } = await manageStreams(node, ({ streams }) => streams.info('KV_millrace'));
     expect(config.allow_direct).toBe(false);
   });
 
-  it('refuses a damaged entry of its publisher', async () => {
+  it('fails if the KV entry of its name is damaged', async () => {
     await using node = await startNode();
     const run = () => pipeline(numberedSource({ total: 10 }), toJetStream({ ...to(node), create }));
     await run();
@@ -245,7 +245,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     await connection.close();
   });
 
-  it('takes over from a silent process, which fails when it wakes up', async () => {
+  it('takes over from a silent process, which then fails when it wakes up', async () => {
     await using node = await startNode();
     const options = { ...to(node), create, total: 4000, takeoverMs: 2000 };
     const first = new Child('publish-child.ts', { ...options, waitMs: 20, holdAt: 1500 });
@@ -260,7 +260,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual(numberedIds(4000));
   });
 
-  it('refuses another flow under the same name', async () => {
+  it('fails if another flow was published under the same name', async () => {
     await using node = await startNode();
     await pipeline(numberedSource({ total: 100 }), toJetStream({ ...to(node), create }));
     const other = pipeline(numberedSource({ total: 200 }), toJetStream({ ...to(node) }));
@@ -272,7 +272,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect((await idsIn(node)).length).toBe(300);
   });
 
-  it('refuses to publish the same flow under a name in another number of shards', async () => {
+  it('fails if the same flow was published under its name with another number of shards', async () => {
     await using node = await startNode();
     const run = (shard: string | undefined, total = 100) => {
       const [index = 1, of = 1] = shard?.split('/').map(Number) ?? [];
@@ -310,7 +310,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toHaveLength(120);
   });
 
-  it('continues after kill -9 and restart of the server', async () => {
+  it('continues after the server is killed and restarted', async () => {
     await using node = await startNode();
     let killed: Promise<void> | undefined;
     const source = numberedSource({
@@ -346,7 +346,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual(numberedIds(3000));
   });
 
-  it('fails after maxOutageMs with the last cursor', async () => {
+  it('fails with the last cursor after an outage of maxOutageMs', async () => {
     await using node = await startNode();
     const source = numberedSource({
       total: 10_000,
@@ -378,7 +378,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(error.cursor.at).toBeGreaterThan(0);
   });
 
-  it('ends on an abort', async () => {
+  it('rejects with the reason of an abort', async () => {
     await using node = await startNode();
     const stop = new AbortController();
     const source = numberedSource({
@@ -393,7 +393,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     await expect(run).rejects.toThrow('enough');
   });
 
-  it('ends without open connections when its source fails', async () => {
+  it('closes its connections when the source fails', async () => {
     await using node = await startNode();
     const source = numberedSource({
       total: 1000,
@@ -512,7 +512,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     });
   });
 
-  it('refuses an item larger than the servers accept, with advice', async () => {
+  it('fails with advice if an item is larger than the servers accept', async () => {
     await using node = await startNode({ config: 'max_payload: 8192' });
     const run = pipeline(withDamaged(false), toJetStream({ ...to(node), create }));
     await expect(run).rejects.toMatchObject({
@@ -564,7 +564,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     await expect(run).rejects.toThrow('I cannot take it');
   });
 
-  it('refuses items that are not activities, with advice', async () => {
+  it('fails with advice if items are not activities', async () => {
     await using node = await startNode();
     const [post] = numberedPosts(0, 1);
     const wrong: [item: unknown, named: string, advice: string][] = [
@@ -592,7 +592,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual([]);
   });
 
-  it('refuses an id or a payload of the caller that has the wrong type', async () => {
+  it("fails if the caller's `id` or `payload` function returns the wrong type", async () => {
     await using node = await startNode();
     for (const [name, option, got] of [
       ['id', () => 5, 'a number'],
@@ -619,7 +619,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual([]);
   });
 
-  it('publishes other items with the id and payload that its functions return', async () => {
+  it('publishes other items with the results of the `id` and `payload` functions', async () => {
     await using node = await startNode();
     const items = Array.from({ length: 20 }, (_, n) => ({ key: `é ${n}`, n }));
     await pipeline(

@@ -14,7 +14,7 @@ const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(
   name.endsWith('.ts'),
 );
 
-describe('the NATS client', () => {
+describe('the package of the NATS client', () => {
   it('is named in the error if it is not installed', async () => {
     const flow = fromJetStream({
       connection: connecting('127.0.0.1:1'),
