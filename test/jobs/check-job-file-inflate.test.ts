@@ -29,7 +29,7 @@ async function* large(state: { closed: boolean }, failure?: Error): AsyncGenerat
 }
 
 describe('inflateJobFile', () => {
-  it('inflates several members in any chunks', () =>
+  it('inflates a file of several gzip members, whatever the chunks', () =>
     fc.assert(
       fc.asyncProperty(
         fc
@@ -49,7 +49,7 @@ describe('inflateJobFile', () => {
       { numRuns: bySuite(5, 240) },
     ));
 
-  it('refuses a file that ends at any earlier byte', async () => {
+  it('fails for a file that is truncated at any byte', async () => {
     const file = gzipSync('some text');
     for (let length = 0; length < file.length; length++)
       await expect(inflated([file.subarray(0, length)])).rejects.toMatchObject({
@@ -62,13 +62,13 @@ describe('inflateJobFile', () => {
     ['zeros', Buffer.alloc(100_000)],
     ['text', Buffer.from('text')],
     ['one byte', Buffer.from([0x1f])],
-  ])('refuses a file with %s after its end, in any chunks', async (_, junk) => {
+  ])('fails for a file with %s after its end, whatever the chunks', async (_, junk) => {
     const file = gzipSync('some text');
     await expect(inflated([Buffer.concat([file, junk])])).rejects.toBeInstanceOf(DataError);
     await expect(inflated([file, junk])).rejects.toBeInstanceOf(DataError);
   });
 
-  it('throws an error of its input unchanged', async () => {
+  it('rethrows an error of its input unchanged', async () => {
     const failure = new Error('the connection broke');
     await expect(inflated(large({ closed: false }, failure))).rejects.toBe(failure);
   });

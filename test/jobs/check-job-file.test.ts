@@ -40,7 +40,7 @@ describe('the info line of a job file', () => {
     ['a range of more than a day, which could fill the memory', rangeTo('2018-01-09T00:00:00Z')],
     ['a time that is none', rangeTo('later')],
     ['another number of posts', { message: 'x', activity_count: 2 }],
-  ])('is refused with %s', async (_, info) => {
+  ])('causes an error if it has %s', async (_, info) => {
     const file = fileOf(info);
     for (const check of [
       () => checkJobFile(file, ORIGIN, 1_000),
@@ -54,14 +54,14 @@ describe('the info line of a job file', () => {
   });
 });
 
-it('a job file of plain text is refused, even if a thread has decoded it', async () => {
+it('a job file that is not compressed causes an error, even if a worker thread has decoded it', async () => {
   const info = { message: 'x', activity_count: 1 };
   const text = Buffer.from(`{"id":1}\n${JSON.stringify({ info })}\n`);
   await expect(checkJobFile(text, ORIGIN, 1_000)).rejects.toThrow(DataError);
   expect(checkDecodedFile(text, decoded(info))).toBeUndefined();
 });
 
-it('blank lines of a job file count in the line number of a damaged line', async () => {
+it('the line number of a damaged line of a job file includes blank lines', async () => {
   const blank = '\n'.repeat(100_000);
   const search = vi.spyOn(Buffer.prototype, 'indexOf');
   try {

@@ -17,7 +17,7 @@ import {
 setUpJobServer();
 
 describe('jobs.download', () => {
-  it('refuses the folder of another job', async () => {
+  it('refuses a folder that contains another job', async () => {
     await writeFile(path.join(folder, '.millrace-job.json'), '{"job": "another1"}');
     const error = await download().catch(error => error);
     expect(error).toBeInstanceOf(StorageError);
@@ -25,7 +25,7 @@ describe('jobs.download', () => {
     expect(served.fetched.size).toBe(0);
   });
 
-  it('refuses a second download to the same folder, and completes the first', async () => {
+  it('fails if another download writes the same folder, and completes the other', async () => {
     let go = () => {};
     const gate = new Promise<void>(resolve => {
       go = resolve;
@@ -45,7 +45,7 @@ describe('jobs.download', () => {
     await expectWhole();
   });
 
-  it('writes only complete files if downloads to one folder run at the same time', async () => {
+  it('writes only complete files if several downloads run in one folder at the same time', async () => {
     const outcomes = await Promise.allSettled(Array.from({ length: 6 }, () => download()));
     const refused = outcomes.filter(({ status }) => status === 'rejected');
     expect(refused.length).toBeLessThan(6);

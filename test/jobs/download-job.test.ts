@@ -31,7 +31,7 @@ setUpJobServer();
 
 describe('jobs.download', () => {
   it.each([1, 4, 16])(
-    'writes every file under the name of its segment, %i at a time',
+    'writes every file under the name of its time segment, %i at a time',
     async concurrency => {
       const files: DownloadedFile[] = [];
       const verdict = await download({
@@ -57,7 +57,7 @@ describe('jobs.download', () => {
     expect(posts.map(post => post.raw.toString())).toEqual(served.lines);
   });
 
-  it('fetches nothing when it is run again', async () => {
+  it('fetches no file again when it is run a second time', async () => {
     const first = await download();
     served.fetched.clear();
     let known = 0;
@@ -109,13 +109,13 @@ describe('jobs.download', () => {
     expect((await namesIn()).filter(name => name.endsWith('.gz')).length).toBe(10);
   });
 
-  it('writes the missing and damaged files when it is run again', async () => {
+  it('writes the missing and damaged files in a second run', async () => {
     await downloadOfTwoBroken();
     expect(await download()).toMatchObject({ exitCode: 0 });
     await expectWhole();
   });
 
-  it('fetches a large file with a damaged line again, and all other files', async () => {
+  it('fetches a large file again if it has a damaged line', async () => {
     const damaged = largeFile(6_000_000, ['{"id":1']);
     const { segment } = served.files[4]!;
     served.faults.set(segment, before => (before < 2 ? whole(damaged) : undefined));
@@ -124,7 +124,7 @@ describe('jobs.download', () => {
     await expectWhole();
   });
 
-  it('names a large file that stays damaged, with its damage', async () => {
+  it('names a large file and its damage if the file stays damaged', async () => {
     const damaged = largeFile(6_000_000, ['{"id":1']);
     served.faults.set(served.files[4]!.segment, () => whole(damaged));
     const error = await download().catch(error => error);
@@ -165,7 +165,7 @@ describe('jobs.download', () => {
     await expectWhole();
   });
 
-  it('retries a failed file after it has fetched all other files', async () => {
+  it('retries a failed file after it has fetched all others', async () => {
     const late = served.files[2]!.segment;
     served.faults.set(late, before => (before < 6 ? status(404) : undefined));
     const order: string[] = [];
@@ -179,7 +179,7 @@ describe('jobs.download', () => {
     await expectWhole();
   });
 
-  it('ends early if no file can be fetched', async () => {
+  it('ends early if every file fails', async () => {
     await serveInstead({ files: servedFiles(72) });
     for (const { segment } of served.files) served.faults.set(segment, () => status(404));
     const error = await download().catch(error => error);
@@ -196,7 +196,7 @@ describe('jobs.download', () => {
     expect(served.listings).toBe(2);
   });
 
-  it('fails if totals differ unless they are only reported', async () => {
+  it("fails if totals differ, unless `totals` is 'report'", async () => {
     await serveInstead({ results: { activityCount: 35 } });
     await expect(download()).rejects.toMatchObject({
       code: 'ERR_INCOMPLETE',
@@ -205,7 +205,7 @@ describe('jobs.download', () => {
     expect(await download({ totals: 'report' })).toMatchObject({ exitCode: 1 });
   });
 
-  it('renames no file after another process has taken over the lock', async () => {
+  it('renames no file after another process has taken over its lock', async () => {
     const { segment } = served.files[0]!;
     served.faults.set(segment, (_, { gzip }) => async (response, request) => {
       // Another process takes the lock during the transfer.
@@ -220,7 +220,7 @@ describe('jobs.download', () => {
     expect((await namesIn()).filter(name => name.endsWith('.json.gz'))).toEqual([]);
   });
 
-  it.each([1, 12])('ends with the error that `onFile` throws, at file %i', async nth => {
+  it.each([1, 12])('rejects with the error that `onFile` throws, at file %i', async nth => {
     const failure = new Error('no room in the database');
     const onFile = ({ done }: DownloadedFile) => {
       if (done === nth) throw failure;
@@ -231,7 +231,7 @@ describe('jobs.download', () => {
     await expectWhole();
   });
 
-  it('ends with the error that the promise of `onFile` rejects with, without an unhandled rejection', async () => {
+  it('rejects with the error of the promise of `onFile`, without an unhandled rejection', async () => {
     const failure = new Error('no room in the database');
     const onFile = async () => {
       await sleep(1);
@@ -241,7 +241,7 @@ describe('jobs.download', () => {
     expect((await namesIn()).filter(name => name.includes('lock'))).toEqual([]);
   });
 
-  it('names a folder that it cannot write in its error', async () => {
+  it('names the folder in its error if it cannot write to it', async () => {
     await mkdir(path.join(folder, '20240101', '0000.json.gz.part'), { recursive: true });
     const error = await download().catch(error => error);
     expect(error).toBeInstanceOf(IncompleteError);
@@ -250,7 +250,7 @@ describe('jobs.download', () => {
   });
 
   it.skipIf(process.platform === 'win32')(
-    'fails without waiting if a pipe has the name of a file',
+    'fails without blocking if a pipe has the name of a file',
     async () => {
       const pipe = path.join(folder, fileNames()[1]!);
       await mkdir(path.dirname(pipe), { recursive: true });
@@ -303,7 +303,7 @@ describe('jobs.download', () => {
     expect(disk.files()).toContain(`${to}/${name}`);
   });
 
-  it('ends with the reason of an abort', async () => {
+  it('rejects with the reason of an abort', async () => {
     expect(await abortedDownload()).toBe('enough');
   });
 
@@ -313,7 +313,7 @@ describe('jobs.download', () => {
     await expectWhole();
   });
 
-  it('ignores paths that the service sends', async () => {
+  it('never writes to a path that a URL of the service contains', async () => {
     const { otherwise } = served.server;
     const evil = [
       ...['.', '..', '%2e%2e', '...', '%2F..%2F..%2Fetc%2Fpasswd', '..%5c..%5c', '%252e%252e%252f'],
@@ -337,7 +337,7 @@ describe('jobs.download', () => {
     ]);
   });
 
-  it('sends no request without a folder', async () => {
+  it('sends no request if `folder` is missing', async () => {
     await expect(downloadJob(served.account(), UUID, { folder: '' })).rejects.toBeInstanceOf(
       OptionError,
     );

@@ -60,18 +60,21 @@ function secretsOf(error: unknown): string[] {
   return texts;
 }
 
-describe('a temporary fault', () => {
-  it.each(Object.entries(FAULTS))('(%s) ends after the file is fetched again', async (_, fault) => {
-    const served = await start();
-    const hit = plant(served, 2, fault);
-    const { lines, verdicts, error } = await download(served);
-    expect(error).toBeUndefined();
-    expect(lines).toEqual(served.lines);
-    expect(verdicts[0]?.exitCode).toBe(0);
-    for (const segment of hit) expect(served.fetched.get(segment)).toBe(3);
-  });
+describe('a temporary fault of the download of a job', () => {
+  it.each(Object.entries(FAULTS))(
+    '(%s) is overcome by fetching the file again',
+    async (_, fault) => {
+      const served = await start();
+      const hit = plant(served, 2, fault);
+      const { lines, verdicts, error } = await download(served);
+      expect(error).toBeUndefined();
+      expect(lines).toEqual(served.lines);
+      expect(verdicts[0]?.exitCode).toBe(0);
+      for (const segment of hit) expect(served.fetched.get(segment)).toBe(3);
+    },
+  );
 
-  it('that stalls a file ends after the file is fetched again', async () => {
+  it('that stalls a file is overcome by fetching the file again', async () => {
     const served = await start();
     served.faults.set(served.files[3]!.segment, (before, { gzip }) =>
       before > 0
@@ -89,7 +92,7 @@ describe('a temporary fault', () => {
     expect(lines).toEqual(served.lines);
   });
 
-  it('is not assumed for a slow file that arrives byte by byte', async () => {
+  it('is not assumed while a slow file arrives byte by byte', async () => {
     const served = await start({ files: servedFiles(3) });
     served.faults.set(served.files[1]!.segment, (_, { gzip }) => async response => {
       response.setHeader('content-length', gzip.length);
@@ -104,7 +107,7 @@ describe('a temporary fault', () => {
     expect(lines).toEqual(served.lines);
   });
 
-  it('ends for all expired URLs after the list is requested only once', async () => {
+  it('of all expired URLs is overcome by requesting the list once more', async () => {
     const served = await start({ files: servedFiles(24) });
     served.faults.set(served.files[10]!.segment, () => {
       served.expired = Math.max(served.expired, 1);
@@ -116,7 +119,7 @@ describe('a temporary fault', () => {
     expect(served.listings).toBe(2);
   });
 
-  it('ends after the list is requested again if the list has fewer URLs than it announces', async () => {
+  it('of a list with fewer URLs than announced is overcome by requesting the list again', async () => {
     const served = await start();
     const { otherwise } = served.server;
     served.server.script.push(otherwise, response => {
@@ -128,9 +131,9 @@ describe('a temporary fault', () => {
   });
 });
 
-describe('a permanent fault', () => {
+describe('a permanent fault of the download of a job', () => {
   it.each(Object.entries(FAULTS))(
-    '(%s) fails the run with the name of its file after all other files are fetched',
+    '(%s) fails the run with the name of the file after all others are fetched',
     async (_, fault) => {
       const served = await start();
       const hit = plant(served, Number.POSITIVE_INFINITY, fault);
@@ -152,7 +155,7 @@ describe('a permanent fault', () => {
       /Expected a JSON object on each line: .*, line 1/,
     ],
     ['a line that has no end', LINE_WITHOUT_END, /A line is larger than 67108864 bytes/],
-  ])('(%s) is described in the error', async (_, file, message) => {
+  ])('(%s) is explained in the error', async (_, file, message) => {
     const served = await start({ files: servedFiles(3) });
     // Inflating 64 MiB in every attempt would take too long, so only the last attempts get the
     // large file.
@@ -194,7 +197,7 @@ describe('a permanent fault', () => {
     expect(served.fetched.size).toBeLessThan(30);
   });
 
-  it('of the connection ends the run with the names of the remaining files', async () => {
+  it('of the connection fails the run with the names of the remaining files', async () => {
     const served = await start();
     served.faults.set(served.files[6]!.segment, () => response => {
       response.socket?.resetAndDestroy();
@@ -209,7 +212,7 @@ describe('a permanent fault', () => {
     running.splice(0);
   });
 
-  it('fails the run with the date of expiry if the job has expired', async () => {
+  it('of an expired job fails the run with the date of expiry', async () => {
     const served = await start();
     const { otherwise } = served.server;
     served.faults.set(served.files[6]!.segment, () => status(403));
@@ -234,7 +237,7 @@ describe('a permanent fault', () => {
     ['bytes', { listing: { totalFileSizeBytes: 7 } }, /\d+ of 7 bytes \(totalFileSizeBytes\)/],
     ['posts', { results: { activityCount: '37' } }, /36 of 37 posts \(activityCount\)/],
   ])(
-    'of different totals of %s fails the run unless it is only reported',
+    "of different totals of %s fails the run unless `totals` is 'report'",
     async (_, options, expected) => {
       const served = await start(options);
       const required = await download(served);
@@ -276,10 +279,10 @@ describe('a permanent fault', () => {
   });
 });
 
-describe('a download of files', () => {
+describe('fetchJobFiles', () => {
   const files = ['a', 'b'].map(name => ({ name, path: name }));
 
-  it('ends after an error that all files share, but only when no fetch is running', async () => {
+  it('fails with an error that affects all files only after all running fetches have ended', async () => {
     const full = new StorageError('The disk is full', { path: 'a' });
     const ended: string[] = [];
     let startB: () => void = () => {};
