@@ -28,19 +28,19 @@ const posts = samplePosts(Date.UTC(2022, 9, 3, 12), { postsPerMinute: 150 }).map
   ({ raw }) => new Activity(Buffer.from(raw)),
 );
 
-describe('packed rules', () => {
+describe('rules packed into queries', () => {
   it('are joined by OR, longest first, with parentheses around several clauses', () => {
     expect(queriesOf(['rain', 'snow lang:en', 'a1 OR b1', 'x1 -y1'])).toEqual([
       '(snow lang:en) OR (a1 OR b1) OR (x1 -y1) OR rain',
     ]);
   });
 
-  it('include a single rule unchanged, without white space around it', () => {
+  it('are unchanged, except for outer white space, if there is only one', () => {
     expect(queriesOf([' a1  OR b1 '])).toEqual(['a1  OR b1']);
     expect(packRules([])).toEqual([]);
   });
 
-  it('include each rule text only once, with all rules that have this text', () => {
+  it('appear once per text, together with all rules that have this text', () => {
     const given = [
       { value: 'rain', tag: 'a' },
       { value: 'rain ', tag: 'b' },
@@ -67,7 +67,7 @@ describe('packed rules', () => {
     expect(queriesOf(['abc d', 'e f'], { characters: 15 })).toEqual(['abc d', 'e f']);
   });
 
-  it('include a rule of the maximum length in a separate query, and refuse a longer rule', () => {
+  it('are queries of their own at the maximum length, and cause an error beyond it', () => {
     expect(queriesOf(['abc d', 'rain'], { characters: 5 })).toEqual(['abc d', 'rain']);
     expect(() => queriesOf(['abc de'], { characters: 5 })).toThrow(OptionError);
     expect(() => queriesOf(['abc de'], { characters: 5 })).toThrow(
@@ -76,7 +76,7 @@ describe('packed rules', () => {
     expect(queriesOf(['x'.repeat(2048), 'rain']).length).toBe(2);
   });
 
-  it('stay within the limits of phrases and clauses', () => {
+  it('stay within the limits of phrases and clauses of a query', () => {
     const phrases = ['"a b"', '"c d"~2', '"e f"', 'rain'];
     expect(queriesOf(phrases, { phrases: 2 })).toEqual(['"c d"~2 OR "a b" OR rain', '"e f"']);
     const clauses = ['a1 -(b1 OR c1)', 'd1 e1', 'f1'];
@@ -86,14 +86,14 @@ describe('packed rules', () => {
     expect(queriesOf(many).length).toBe(3);
   });
 
-  it('do not combine a rule that the service refuses as an alternative', () => {
+  it('are not joined by OR if the service would reject a rule there', () => {
     expect(queriesOf(['rain -is:nullcast', 'snow', 'ice'])).toEqual([
       'rain -is:nullcast',
       'snow OR ice',
     ]);
   });
 
-  it('name every refused rule in one error', () => {
+  it('cause one error that names every invalid rule', () => {
     expect(() => queriesOf(['rain', '-snow', 'lang:en'])).toThrow(OptionError);
     expect(() => queriesOf(['rain', '-snow', 'lang:en'])).toThrow(
       /^2 of 3 rules[\s\S]*"-snow"[\s\S]*"lang:en"/,

@@ -22,7 +22,7 @@ function lines(file: string): string[] {
 
 describe.skipIf(folder === '')('real posts (MILLRACE_REAL_DATA)', () => {
   it.each(['search', 'historical'] as const)(
-    'have the same terms in both formats, for %s',
+    'have the same index terms in both formats, for %s',
     product => {
       const streams = new Map(posts('activity-tweet-parser').map(post => [post.id, post]));
       for (const original of posts('original-tweet-parser')) {
@@ -48,7 +48,7 @@ describe.skipIf(folder === '')('real posts (MILLRACE_REAL_DATA)', () => {
     expect(answers.filter(({ matches }) => !matches)).toEqual([]);
   });
 
-  it('match many real rules like separate rules', () => {
+  it('match many real rules together as they match each rule alone', () => {
     const rules = lines('rules.jsonl').flatMap(line => {
       const { value } = JSON.parse(line) as { value: string };
       const { tree } = checkRule(value, { product: 'historical' });

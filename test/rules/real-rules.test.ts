@@ -26,13 +26,13 @@ describe.skipIf(folder === undefined)('real rules (MILLRACE_REAL_DATA names thei
       .problems.filter(({ severity }) => severity === 'error')
       .map(({ code }) => code);
 
-  test('are refused exactly if a quote or parenthesis is unclosed', () => {
+  test('are invalid exactly if a quote or parenthesis is unclosed', () => {
     const told = rules.filter(rule => rule.balanced !== undefined);
     expect(told.length).toBeGreaterThan(0);
     for (const { value, balanced } of told) expect(codesOf(value).length === 0).toBe(balanced);
   });
 
-  test('of version 1.0 are refused until the suggestions are applied', () => {
+  test('of version 1.0 are invalid until their suggestions are applied', () => {
     const old = rules.filter(({ value }) => codesOf(value).includes('R016'));
     const mended = old.map(({ value }) =>
       applySuggestions(
@@ -50,12 +50,12 @@ describe.skipIf(folder === undefined)('real rules (MILLRACE_REAL_DATA names thei
   const others = rules.filter(({ balanced }) => balanced === undefined);
   const codesOfOther = (value: string) => codesOf(value).filter(code => code !== 'R016');
 
-  test('are otherwise accepted unless they are too long', () => {
+  test('are otherwise valid unless they are too long', () => {
     for (const { value } of others)
       expect(codesOfOther(value), value).toEqual(value.length > 2048 ? ['R001'] : []);
   });
 
-  test('survive printing and parsing if they are accepted', () => {
+  test('are the same after they are printed and parsed, if they are valid', () => {
     for (const { value } of rules) {
       const { tree } = checkRule(value, { product });
       if (tree === undefined) continue;

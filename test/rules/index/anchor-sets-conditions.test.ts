@@ -48,7 +48,7 @@ function requiredTerms(
   return condition && rarestSet(anchorSets(condition, frequency), frequency);
 }
 
-describe('the required terms of a rule', () => {
+describe('the terms that a post must have to match a rule', () => {
   it.each([
     ['snow', ['snow']],
     ['the snow', ['snow']],
@@ -65,18 +65,18 @@ describe('the required terms of a rule', () => {
     ['contains:snow', undefined],
     ['followers_count:10', undefined],
     ['-snow', undefined],
-  ])('are found for %s', (rule, terms) => {
+  ])('are found for the rule %s', (rule, terms) => {
     expect(requiredTerms(rule, 'search')).toEqual(terms);
   });
 
-  it('are trigrams for text fragments if the product has operators for fragments', () => {
+  it('are trigrams for a fragment of text if the product has operators for fragments', () => {
     const terms = (rule: string) => requiredTerms(rule, 'replay');
     expect(terms('contains:SNOW')).toEqual(['contains:sno']);
     expect(terms('url_contains:"b.c"')).toEqual(['url_contains:b.c']);
     expect(terms('contains:no')).toBeUndefined();
   });
 
-  it('are the rarest by the given frequency', () => {
+  it('are the rarest terms by the frequency that the caller passes', () => {
     const common = new Set(['#winter']);
     expect(
       requiredTerms('(snow OR sledge) #winter', 'search', term => (common.has(term) ? 0.5 : 0.01)),
@@ -84,8 +84,8 @@ describe('the required terms of a rule', () => {
   });
 });
 
-describe('the condition of a rule', () => {
-  it('is a readable tree', () => {
+describe('the index condition of a rule', () => {
+  it('is a tree of terms and their combinations', () => {
     expect(
       conditionOf(
         parseRule('snow (has:links OR "new york") -is:retweet').tree!,
@@ -116,31 +116,35 @@ describe('the condition of a rule', () => {
     });
   });
 
-  it.each(PRODUCTS)('selects all matches, and nothing else when exact, for %s', product => {
-    const seen = { selected: 0, exact: 0, matched: 0 };
-    fc.assert(
-      fc.property(
-        arbitraryRule(VOCABULARY),
-        arbitraryDraft(),
-        fc.boolean(),
-        (tree, draft, first) => {
-          const activity = first ? original(draft) : streams(draft);
-          const terms = postTerms(rulePost(activity, product));
-          const matched = compileRule(tree, { product })(activity);
-          const { condition, exact } = conditionOf(tree, dialectOf(product));
-          const selected = condition === undefined || selects(condition, terms);
-          if (matched) expect(selected).toBe(true);
-          if (exact) expect(matched).toBe(selected);
-          const sets = condition === undefined ? [] : anchorSets(condition, usualFrequency);
-          expect(sets.length > 0).toBe(condition !== undefined);
-          if (matched) for (const set of sets) expect(set.some(term => terms.has(term))).toBe(true);
-          seen.matched += matched ? 1 : 0;
-          seen.selected += selected && !matched ? 1 : 0;
-          seen.exact += exact ? 1 : 0;
-        },
-      ),
-      { numRuns: bySuite(250, 1_000) },
-    );
-    expect(Math.min(...Object.values(seen))).toBeGreaterThan(bySuite(8, 30));
-  });
+  it.each(PRODUCTS)(
+    'selects all matching posts, and only these if it is exact, for %s',
+    product => {
+      const seen = { selected: 0, exact: 0, matched: 0 };
+      fc.assert(
+        fc.property(
+          arbitraryRule(VOCABULARY),
+          arbitraryDraft(),
+          fc.boolean(),
+          (tree, draft, first) => {
+            const activity = first ? original(draft) : streams(draft);
+            const terms = postTerms(rulePost(activity, product));
+            const matched = compileRule(tree, { product })(activity);
+            const { condition, exact } = conditionOf(tree, dialectOf(product));
+            const selected = condition === undefined || selects(condition, terms);
+            if (matched) expect(selected).toBe(true);
+            if (exact) expect(matched).toBe(selected);
+            const sets = condition === undefined ? [] : anchorSets(condition, usualFrequency);
+            expect(sets.length > 0).toBe(condition !== undefined);
+            if (matched)
+              for (const set of sets) expect(set.some(term => terms.has(term))).toBe(true);
+            seen.matched += matched ? 1 : 0;
+            seen.selected += selected && !matched ? 1 : 0;
+            seen.exact += exact ? 1 : 0;
+          },
+        ),
+        { numRuns: bySuite(250, 1_000) },
+      );
+      expect(Math.min(...Object.values(seen))).toBeGreaterThan(bySuite(8, 30));
+    },
+  );
 });

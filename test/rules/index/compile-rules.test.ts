@@ -21,8 +21,8 @@ import {
   VOCABULARY,
 } from '../match/arbitrary-matching-post.js';
 
-describe.each(PRODUCTS)('many rules together for %s', product => {
-  it('match the same posts as each rule alone, in both formats', () => {
+describe.each(PRODUCTS)('many rules compiled together for %s', product => {
+  it('match the same posts as each rule on its own, in both formats', () => {
     let matched = 0;
     fc.assert(
       fc.property(
@@ -46,7 +46,7 @@ describe.each(PRODUCTS)('many rules together for %s', product => {
     expect(matched).toBeGreaterThan(500);
   });
 
-  it('stay correct while the rules and the rare terms of the index change', () => {
+  it('match correctly while rules are added and deleted and terms change their frequency', () => {
     const step = fc.oneof(
       fc.record({ do: fc.constant('add' as const), rule: acceptedRule(product, VOCABULARY) }),
       fc.record({ do: fc.constant('delete' as const), which: fc.nat() }),
@@ -87,8 +87,8 @@ describe.each(PRODUCTS)('many rules together for %s', product => {
   });
 });
 
-describe('a rule matcher', () => {
-  it('returns rules in order of addition, reusing the position of a deleted rule', () => {
+describe('the matcher of compileRules', () => {
+  it('returns matching rules in order of addition, with a new rule in the place of a deleted one', () => {
     const matcher = compileRules([
       { value: 'snow', tag: 'weather', id: '9007199254740993' },
       { value: 'deep', id: '2' },
@@ -113,13 +113,13 @@ describe('a rule matcher', () => {
     expect(matcher.match(postOf('snow')).map(rule => rule.tag)).toEqual([null, 'other']);
   });
 
-  it('deletes by value and tag if there is no id', () => {
+  it('deletes rules by value and tag if they have no id', () => {
     const matcher = compileRules([{ value: 'snow' }, { value: 'snow', tag: 'a' }]);
     expect(matcher.delete([{ value: 'snow', tag: 'b' }, { value: 'snow' }])).toBe(1);
     expect(matcher.match(postOf('snow')).map(rule => rule.tag)).toEqual(['a']);
   });
 
-  it('reports each invalid rule with its problems, and adds none of the batch', () => {
+  it('throws an error with the problems of each invalid rule, and adds no rule of the call', () => {
     const matcher = compileRules([{ value: 'snow' }]);
     const rules: Rule[] = [
       { value: 'rain' },
@@ -137,12 +137,12 @@ describe('a rule matcher', () => {
     expect(matcher.match(postOf('rain'))).toEqual([]);
   });
 
-  it('shows only the first of many invalid rules', () => {
+  it('shows only the first of very many invalid rules', () => {
     const rules = Array.from({ length: 50 }, (_, i) => ({ value: `-x${i}` }));
     expect(() => compileRules(rules)).toThrow(/and 30 more$/);
   });
 
-  it('refuses two rules with the same id', () => {
+  it('throws for two rules with the same id', () => {
     expect(() =>
       compileRules([
         { value: 'snow', id: '1' },
@@ -153,14 +153,14 @@ describe('a rule matcher', () => {
     expect(() => matcher.add([{ value: 'rain', id: '1' }])).toThrow('id 1 is that of another rule');
   });
 
-  it('refuses operators that the product does not have', () => {
+  it('throws for operators that the product does not have', () => {
     expect(() => compileRules([{ value: 'contains:snow' }], { product: 'search' })).toThrow(
       OptionError,
     );
     expect(compileRules([{ value: 'contains:snow' }], { product: 'replay' }).size).toBe(1);
   });
 
-  it('refuses a rule without a value', () => {
+  it('throws for a rule without a value', () => {
     expect(() => compileRules([{} as Rule])).toThrow('a rule has a `value`');
   });
 
@@ -169,14 +169,14 @@ describe('a rule matcher', () => {
     expect(compileRules(rules).match(postOf('snow'))).toHaveLength(3_000);
   });
 
-  it('finds its last term for any number of terms', () => {
+  it('matches its last term whatever its number of terms', () => {
     for (const terms of [63, 64, 2_047, 2_048, 2_049, 4_096]) {
       const matcher = compileRules(Array.from({ length: terms }, (_, i) => ({ value: `w${i}` })));
       expect(matcher.match(postOf(`w0 w${terms - 1}`)), `${terms} terms`).toHaveLength(2);
     }
   });
 
-  it('accepts more rules than a call can have arguments', () => {
+  it('accepts more rules than a function call can have arguments', () => {
     const rules = Array.from({ length: 150_000 }, (_, i) => ({ value: `w${i}`, id: String(i) }));
     const matcher = compileRules(rules.slice(0, 5_000));
     matcher.add(rules);
@@ -186,14 +186,14 @@ describe('a rule matcher', () => {
 });
 
 describe('an unusual rule', () => {
-  it('matches a phrase only if words that touch in it touch in the post', () => {
+  it('with a phrase matches only if words that touch in the phrase also touch in the post', () => {
     const matcher = compileRules([{ value: '"東京 snow"' }]);
     expect(matcher.match(postOf('東京 snow'))).toHaveLength(1);
     for (const text of ['東 京 snow', '東京snow', '東京, snow', '東 京snow'])
       expect(matcher.match(postOf(text))).toHaveLength(0);
   });
 
-  it('is compared with every post if it has no anchor', () => {
+  it('without a term to index is compared with every post', () => {
     const matcher = compileRules([{ value: 'contains:no' }, { value: 'followers_count:0' }]);
     expect(matcher.match(postOf('snowing'))).toHaveLength(2);
     expect(checkRule('contains:no', { product: 'historical' }).problems).toEqual([]);

@@ -10,7 +10,7 @@ import {
   unitsOf,
 } from '../../../src/rules/index/int-arrays.js';
 
-it('a string survives the conversion to UTF-16 units and back', () => {
+it('any string is the same after conversion to UTF-16 units and back', () => {
   const unit = fc.integer({ min: 0, max: 0xffff }).map(code => String.fromCharCode(code));
   fc.assert(
     fc.property(fc.array(unit, { maxLength: 50 }), units => {
@@ -25,7 +25,7 @@ describe('grown()', () => {
     expect(grown(ints, 3)).toBe(ints);
   });
 
-  it('returns a zero-filled copy of at least twice the length otherwise', () => {
+  it('returns a zero-filled copy of at least twice the length if the array is too short', () => {
     const ints = Int32Array.of(1, 2, 3);
     expect([...grown(ints, 4)]).toEqual([1, 2, 3, 0, 0, 0]);
     expect([...grown(ints, 8)]).toEqual([1, 2, 3, 0, 0, 0, 0, 0]);
@@ -33,7 +33,7 @@ describe('grown()', () => {
   });
 });
 
-it('unitsIn returns a view of the memory of the integers, even for a subarray', () => {
+it('unitsIn returns a 16-bit view of the memory of an integer array, even of a subarray', () => {
   const ints = sharedInts(4);
   expect(ints.buffer).toBeInstanceOf(SharedArrayBuffer);
   const units = unitsIn(ints.subarray(1, 3));
@@ -44,7 +44,7 @@ it('unitsIn returns a view of the memory of the integers, even for a subarray', 
 });
 
 describe('IntPool', () => {
-  it('preserves each list until it is freed', () => {
+  it('keeps each list unchanged until it is freed', () => {
     const step = fc.record({ length: fc.integer({ min: 1, max: 40 }), frees: fc.option(fc.nat()) });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), steps => {
@@ -67,7 +67,7 @@ describe('IntPool', () => {
     );
   });
 
-  it('reuses the place of a freed list for a list of the same size', () => {
+  it('reuses the memory of a freed list for a list of the same size', () => {
     const pool = new IntPool();
     const start = pool.allocate(5);
     pool.allocate(5);
@@ -84,7 +84,7 @@ describe('IntPool', () => {
     [4, 4],
     [5, 8],
     [1_025, 2_048],
-  ])('has room for %i integers in %i', (length, size) => {
+  ])('stores a list of %i integers in a block of %i', (length, size) => {
     expect(allocatedSize(length)).toBe(size);
   });
 });

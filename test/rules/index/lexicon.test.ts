@@ -13,8 +13,8 @@ function kindOf(term: string): string {
   return /^(?:#|from:|bio:)/.exec(term)?.[0] ?? '';
 }
 
-describe('a lexicon', () => {
-  it('contains exactly the terms in use', () => {
+describe('the term numbers of a rule index', () => {
+  it('exist for exactly the terms in use', () => {
     const step = fc.tuple(fc.boolean(), term);
     fc.assert(
       fc.property(
@@ -72,7 +72,7 @@ describe('a lexicon', () => {
     );
   });
 
-  it('holds many terms, and releases half of them', () => {
+  it('are reused after half of 100,000 terms are released', () => {
     const lexicon = new Lexicon();
     const ids = Array.from({ length: 100_000 }, (_, i) => lexicon.intern(`term${i}`));
     for (let i = 0; i < ids.length; i += 2) lexicon.release(ids[i] as number);

@@ -10,7 +10,7 @@ import { acceptedRule } from '../arbitrary-rule.js';
 import { arbitraryDraft, original, postOf, VOCABULARY } from '../match/arbitrary-matching-post.js';
 
 describe('the rule index', () => {
-  it('returns the same matches after it moved rules to rarer terms', () => {
+  it('returns the same matches after it has re-indexed rules by rarer terms', () => {
     const trees = fc.sample(acceptedRule('historical', VOCABULARY), {
       numRuns: 200,
       seed: 7,
@@ -28,7 +28,7 @@ describe('the rule index', () => {
     for (let round = 0; round < 15; round++) expect(answers()).toEqual(before);
   });
 
-  it('frees everything of deleted rules', () => {
+  it('frees all memory of deleted rules', () => {
     const index = new RuleIndex(dialectOf('historical'), usualFrequency);
     const rules: number[] = [];
     for (let i = 0; i < 5_000; i++) {

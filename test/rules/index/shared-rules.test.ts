@@ -33,34 +33,39 @@ function matchAll(rules: SharedRules, posts: readonly Activity[]): (readonly num
   return matcher.run(() => posts.map(post => match(matcher, post)));
 }
 
-describe('shared rules', () => {
-  it.each(PRODUCTS)('match like separate rules, whatever their anchors, for %s', product => {
-    let matched = 0;
-    fc.assert(
-      fc.property(
-        fc.array(acceptedRule(product, VOCABULARY), { minLength: 1, maxLength: 30 }),
-        fc.array(arbitraryDraft(), { minLength: 1, maxLength: 5 }),
-        fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })),
-        (accepted, drafts, guesses) => {
-          const rules = accepted.map(({ text }, n) => ({ value: text, id: `${n + 1}` }));
-          const frequency = () => guesses.next().value as number;
-          const shared = compileRules(rules, { product, frequency }).share();
-          const alone = rules.map(({ value }) => compileRule(parseRule(value).tree!, { product }));
-          const posts = drafts.flatMap(draft => [original(draft), streams(draft)]);
-          const expected = posts.map(post => alone.flatMap((does, n) => (does(post) ? [n] : [])));
-          matched += expected.flat().length;
-          for (let round = 0; round < 3; round++) {
-            expect(matchAll(shared, posts)).toEqual(expected);
-            makeReviewDue(shared);
-          }
-        },
-      ),
-      { numRuns: bySuite(38, 800) },
-    );
-    expect(matched).toBeGreaterThan(bySuite(38, 150));
-  });
+describe('rules shared between threads', () => {
+  it.each(PRODUCTS)(
+    'match the same posts as separate rules, whatever terms they are indexed by, for %s',
+    product => {
+      let matched = 0;
+      fc.assert(
+        fc.property(
+          fc.array(acceptedRule(product, VOCABULARY), { minLength: 1, maxLength: 30 }),
+          fc.array(arbitraryDraft(), { minLength: 1, maxLength: 5 }),
+          fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })),
+          (accepted, drafts, guesses) => {
+            const rules = accepted.map(({ text }, n) => ({ value: text, id: `${n + 1}` }));
+            const frequency = () => guesses.next().value as number;
+            const shared = compileRules(rules, { product, frequency }).share();
+            const alone = rules.map(({ value }) =>
+              compileRule(parseRule(value).tree!, { product }),
+            );
+            const posts = drafts.flatMap(draft => [original(draft), streams(draft)]);
+            const expected = posts.map(post => alone.flatMap((does, n) => (does(post) ? [n] : [])));
+            matched += expected.flat().length;
+            for (let round = 0; round < 3; round++) {
+              expect(matchAll(shared, posts)).toEqual(expected);
+              makeReviewDue(shared);
+            }
+          },
+        ),
+        { numRuns: bySuite(38, 800) },
+      );
+      expect(matched).toBeGreaterThan(bySuite(38, 150));
+    },
+  );
 
-  it('use one memory in every thread, with a matcher for each thread', () => {
+  it('use the same memory in every thread, and a separate matcher in each', () => {
     const shared = compileRules([{ value: 'snow "deep snow" contains:eep', tag: 'a' }]).share();
     const copy = structuredClone(shared);
     expect(copy.index.blocks.buffer).not.toBe(shared.index.blocks.buffer);
@@ -70,7 +75,7 @@ describe('shared rules', () => {
     expect(SharedMatcher.of(copy)).not.toBe(SharedMatcher.of(shared));
   });
 
-  it('move to rarer terms without changing the anchors of a running match', () => {
+  it('are re-indexed by rarer terms without affecting a match that is running', () => {
     // The index expects `zebra` to be rare, but every post contains it.
     const rules = Array.from({ length: 50 }, (_, n) => ({ value: `zebra word${n}` }));
     const frequency = (term: string) => (term === 'zebra' ? 0.001 : 0.5);
@@ -94,7 +99,7 @@ describe('shared rules', () => {
     expect(anchorsNow(shared.anchoring)).toBe(after);
   });
 
-  it('still match while a review never ends, as in a dead thread', () => {
+  it('still match if a thread dies while it re-indexes them', () => {
     const shared = compileRules([{ value: 'snow' }]).share();
     shared.anchoring.state[IS_REVIEWED] = 1;
     makeReviewDue(shared);
@@ -102,7 +107,7 @@ describe('shared rules', () => {
     for (let round = 0; round < 3; round++) expect(matchAll(shared, [post])).toEqual([[0]]);
   });
 
-  it('add the same rules to a post as `withMatchingRules`', () => {
+  it('are added to a post in the same bytes as by `withMatchingRules`', () => {
     const text = fc.oneof(
       fc.constantFrom(null, undefined, '', 'a"\\\n', '天気', '\ud800', '\u0000'),
       fc.string({ maxLength: 10 }),

@@ -59,7 +59,7 @@ test.each([
   ['profile_subregion_contains:co', 'profile_subregion:co'],
   ['bio_name_contains:cat', 'bio_name:cat'],
   ['bio_contains:cat', 'bio:cat'],
-])('%j is corrected to %j', (text, mended) => {
+])('applySuggestions corrects the rule %j to %j', (text, mended) => {
   const { problems } = checkRule(text, { product });
   expect(problems.length).toBeGreaterThan(0);
   expect(applySuggestions(text, problems)).toBe(mended);
@@ -67,7 +67,7 @@ test.each([
   expect(left).toEqual([]);
 });
 
-test('an operator without a successor has no suggestion', () => {
+test('a removed operator without a successor has no suggestion', () => {
   for (const text of [
     'influence_score:10',
     'influence_topic:"a b"',
@@ -86,7 +86,7 @@ test('an operator without a successor has no suggestion', () => {
   }
 });
 
-test('applying can be limited to certain suggestions', () => {
+test('applySuggestions applies only suggestions marked certain if the caller selects these', () => {
   const text = 'country_code:us has:vidoes';
   const { problems } = checkRule(text, { product });
   const certain = problems.filter(({ suggestion }) => suggestion?.certain);
@@ -107,7 +107,7 @@ const problem = (...edits: [number, number, string][]): Problem => ({
   },
 });
 
-test('only the first of two overlapping suggestions is applied', () => {
+test('applySuggestions applies only the first of two overlapping suggestions', () => {
   const first = problem([1, 3, 'X']);
   expect(applySuggestions('abcdef', [first, problem([2, 4, 'Y'], [5, 6, 'Z'])])).toBe('aXdef');
   expect(applySuggestions('abcdef', [first, problem([3, 4, 'Y'], [0, 1, 'Z'])])).toBe('ZXYef');
@@ -116,14 +116,14 @@ test('only the first of two overlapping suggestions is applied', () => {
   expect(applySuggestions('abc', [problem([0, 2, 'Y']), problem([1, 1, 'X'])])).toBe('Yc');
 });
 
-test('an insertion that touches another edit overlaps it', () => {
+test('applySuggestions treats an insertion that touches another edit as overlapping', () => {
   expect(applySuggestions('abc', [problem([0, 2, 'Y']), problem([2, 2, 'X'])])).toBe('Yc');
   expect(applySuggestions('abc', [problem([1, 1, 'X']), problem([1, 2, 'Y'])])).toBe('aXbc');
   expect(applySuggestions('abc', [problem([1, 2, 'Y']), problem([1, 1, 'X'])])).toBe('aYc');
   expect(applySuggestions('abc', [problem([0, 1, 'Y']), problem([1, 2, 'X'])])).toBe('YXc');
 });
 
-test('a rule stays valid when its warnings are corrected', () => {
+test('a valid rule stays valid when the suggestions of its warnings are applied', () => {
   fc.assert(
     fc.property(arbitraryRule({ words: ['cat', 'or', 'and', 'not', 'dog', 'a-b'] }), tree => {
       const text = printRule(tree);
@@ -138,7 +138,7 @@ test('a rule stays valid when its warnings are corrected', () => {
 });
 
 test.each(['has:lang', '(()(', 'cat has:vidoes lang:q'])(
-  '%j has no suggestions, because they would not lead to a valid rule',
+  'the rule %j has no suggestions, because they would not make it valid',
   text => {
     const { problems } = checkRule(text, { product });
     expect(problems.some(({ severity }) => severity === 'error')).toBe(true);
@@ -146,7 +146,7 @@ test.each(['has:lang', '(()(', 'cat has:vidoes lang:q'])(
   },
 );
 
-test('the text of a withheld suggestion is in the note', () => {
+test('the note of a problem contains a suggestion that is not offered as an edit', () => {
   const { problems } = checkRule('has:lang', { product });
   expect(problems.find(({ code }) => code === 'R016')?.note).toContain('-lang:und');
 });
@@ -171,7 +171,7 @@ const part = fc.constantFrom(
   ...['country_code:us', 'not ', 'a-b', '10...20', 'followers_count:', 'from:@', '*', 'the*'],
 );
 
-test('applying all suggestions of a rule never adds errors, and changes nothing without suggestions', () => {
+test('applySuggestions never adds errors, and changes nothing without suggestions', () => {
   const errors = (problems: readonly Problem[]) =>
     problems.filter(({ severity }) => severity === 'error').length;
   const text = fc.oneof(
@@ -193,7 +193,7 @@ test('applying all suggestions of a rule never adds errors, and changes nothing 
   );
 });
 
-test('applying all suggestions until none is left gives a valid rule', () => {
+test('a rule is valid after its suggestions are applied until none is left', () => {
   fc.assert(
     fc.property(
       fc.array(part, { maxLength: 8 }).map(parts => parts.join('')),

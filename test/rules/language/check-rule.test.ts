@@ -73,11 +73,11 @@ describe('serviceMessage', () => {
       'beyonce has:lang',
       `Reference to invalid operator 'has:lang'. ${UNAVAILABLE} (at position 13)\n`,
     ],
-  ])('returns the message for %j', (text, message, product = 'replay') => {
+  ])("returns the service's error message for the rule %j", (text, message, product = 'replay') => {
     expect(messageOf(text, product)).toBe(message);
   });
 
-  test('joins several messages in the order of the rule', () => {
+  test('joins the messages of several problems in the order of the rule', () => {
     expect(messageOf("cat 'x h:1 OR -dog")).toBe(
       "no viable alternative at character ''' (at position 5)\n\n" +
         "Reference to invalid field 'h' (at position 8).\n" +
@@ -85,13 +85,13 @@ describe('serviceMessage', () => {
     );
   });
 
-  test('reports two problems for has:polls alone', () => {
+  test('contains two problems for the rule has:polls alone', () => {
     expect(messageOf('has:polls', 'search')).toMatch(
       /^is\/has\/lang cannot be used as a standalone operator \(at position 1\)\nReference to invalid operator 'has:polls'\./,
     );
   });
 
-  test('excludes warnings', () => {
+  test('contains no warnings', () => {
     const { problems } = checkRule('cat or dog', { product: 'search' });
     expect(problems).not.toEqual([]);
     expect(serviceMessage(problems)).toBe('');
@@ -134,7 +134,7 @@ test.each([
   '(-lang:und OR lang:en) snow',
   '(cat dog) -(followback OR #follow OR is:retweet OR the OR "$$$") lang:en',
   '(has:links OR is:reply) cat',
-])('jobs and replay accept %j', text => {
+])('checkRule accepts the rule %j for jobs and replay', text => {
   expect(errorsOf(text, 'replay')).toEqual([]);
   expect(errorsOf(text, 'historical')).toEqual([]);
   expect(checkRule(text, { product: 'replay' }).tree).toBeDefined();
@@ -236,7 +236,7 @@ test.each<[string, string[]]>([
   ['influence_score:10 cat', ['R016@0']],
   ['has:profile_geo_region cat', ['R016@4']],
   ['a\u0000b', ['R003@1']],
-])('jobs and replay refuse %j: %j', (text, errors) => {
+])('checkRule reports an error for jobs and replay in the rule %j: %j', (text, errors) => {
   expect(errorsOf(text, 'replay').sort()).toEqual([...errors].sort());
   expect(checkRule(text, { product: 'historical' }).tree).toBeUndefined();
 });
@@ -252,7 +252,7 @@ test.each<[string, string[]]>([
   ['contains:x', ['R015@0']],
   ['user_bio:x', ['R015@0']],
   ['cat -(url_contains:x OR sample:10)', ['R015@6', 'R015@24']],
-])('search refuses %j: %j', (text, errors) => {
+])('checkRule reports an error for search in the rule %j: %j', (text, errors) => {
   expect(errorsOf(text, 'search')).toEqual(errors);
 });
 
@@ -271,7 +271,7 @@ test.each<[string, string[]]>([
   ['lang:xx', ['R111@5']],
   ['cat -lang:ENG', ['R111@10']],
   ['lang:pt-BR OR lang:sr-latn-rs', ['R111@5', 'R111@19']],
-])('jobs and replay accept %j, with the warnings %j', (text, warnings) => {
+])('checkRule accepts the rule %j for jobs and replay with the warnings %j', (text, warnings) => {
   for (const product of ['historical', 'replay'] as const) {
     const { tree, problems } = checkRule(text, { product });
     expect(tree).toBeDefined();
@@ -279,7 +279,7 @@ test.each<[string, string[]]>([
   }
 });
 
-test('a tag has at most 255 characters', () => {
+test('the tag of a rule may have at most 255 characters', () => {
   const codes = (tag: string | null) =>
     checkRule('cat', { product: 'replay', tag }).problems.map(({ code }) => code);
   expect(codes(null)).toEqual([]);
@@ -287,7 +287,7 @@ test('a tag has at most 255 characters', () => {
   expect(codes('x'.repeat(256))).toEqual(['R023']);
 });
 
-test('a rule has a tree if and only if it has no errors', () => {
+test('checkRule returns a tree if and only if the rule has no errors', () => {
   const numRuns = bySuite(63, 10_000);
   for (const product of ['search', 'replay'] as const)
     fc.assert(
@@ -300,7 +300,7 @@ test('a rule has a tree if and only if it has no errors', () => {
     );
 });
 
-test('search accepts only rules that jobs accept', () => {
+test('every rule that is valid for search is valid for jobs', () => {
   fc.assert(
     fc.property(acceptedRule('search'), ({ text }) => {
       expect(errorsOf(text, 'historical')).toEqual([]);
@@ -309,13 +309,13 @@ test('search accepts only rules that jobs accept', () => {
   );
 });
 
-test('deep and wide nesting is checked in linear time', () => {
+test('checkRule checks deep and wide nesting in linear time', () => {
   const text = `${'-('.repeat(1000)}${'-a '.repeat(100_000)}${')'.repeat(1000)}`;
   expect(errorsOf(text)).toContain('R001@0');
 });
 
 test.each(['-(', '-(a', '(-(b', 'a -((', '-("c'])(
-  'a problem of a group that is never closed ends with the text: %s',
+  'the problem of an unclosed group does not extend beyond the end of the rule: %s',
   text => {
     const { problems } = checkRule(text);
     expect(problems).not.toEqual([]);
@@ -326,21 +326,21 @@ test.each(['-(', '-(a', '(-(b', 'a -((', '-("c'])(
   },
 );
 
-test('a hostile rule does not cause hostile messages', () => {
+test('checkRule reports at most 100 problems of a hostile rule', () => {
   const text = 'sample:10 OR '.repeat(80_000);
   expect(checkRule(text, { product: 'replay' }).problems).toHaveLength(100);
 });
 
-test('a rule is checked for historical jobs unless another product is given', () => {
+test('checkRule checks a rule for historical jobs if no product is given', () => {
   expect(checkRule('contains:cat').tree).toBeDefined();
   expect(checkRule('contains:cat', { product: 'search' }).tree).toBeUndefined();
 });
 
-test.each([42, undefined, null, {}])('a rule that is %j is an OptionError', rule => {
+test.each([42, undefined, null, {}])('checkRule throws an OptionError if the rule is %j', rule => {
   expect(() => checkRule(unchecked(rule))).toThrow(OptionError);
 });
 
-test('the note about standalone operators says that a stop word does not count', () => {
+test('the note about standalone operators says that a stop word is not a keyword', () => {
   const noteOf = (rule: string) => checkRule(rule, { product: 'search' }).problems[0]?.note;
   const alone = 'in search it needs a keyword or another operator';
   expect(noteOf('has:links lang:en')).toBe(alone);

@@ -37,7 +37,7 @@ test.each<[string, string, string]>([
   ['cat dog -Cat', 'R109', 'cat dog -Cat'],
   ['cat lang:spa', 'R111', 'cat lang:es'],
   ['cat lang:qqq', 'R111', 'cat lang:qqq'],
-])('%j is accepted with the warning %s, and corrected to %j', (text, code, mended) => {
+])('checkRule accepts %j with the warning %s, which suggests %j', (text, code, mended) => {
   const { tree, problems } = checkRule(text, { product });
   expect(tree).toBeDefined();
   expect(problems.map(problem => problem.code).join(' ')).toBe(code);
@@ -45,7 +45,7 @@ test.each<[string, string, string]>([
   expect(applySuggestions(text, problems)).toBe(mended);
 });
 
-test('the advice to quote a word explains what the product does with punctuation', () => {
+test('the warning that suggests quotes explains how the product treats punctuation', () => {
   const noteOf = (product: RuleProduct) => checkRule('coca-cola', { product }).problems[0];
   expect(noteOf('replay')?.explanation).toContain('to match it too, quote it');
   expect(noteOf('search')?.explanation).toContain('search ignores it in phrases, too');
@@ -58,13 +58,13 @@ test.each([
   ['algorithm*', 'algorithm'],
   ['#cat* OR @cat*', '#cat OR @cat'],
   ['url:cat*', 'url:cat'],
-])('search explains that %j has no wildcards', (text, mended) => {
+])('the note of an error in search says that %j has no wildcards', (text, mended) => {
   const { problems } = checkRule(text, { product: 'search' });
   expect(problems[0]?.explanation).toContain('not a wildcard');
   expect(applySuggestions(text, problems)).toBe(mended);
 });
 
-test('the error for a leading * says that there are no wildcards', () => {
+test('the error for a leading * says that rules have no wildcards', () => {
   for (const text of ['*cat', 'cat *', 'contains:*cat'])
     expect(checkRule(text, { product }).problems[0]?.note).toContain('no wildcards');
 });
@@ -82,11 +82,11 @@ test.each([
   '👩‍🚀 🇩🇪 ñandú',
   'lang:en -lang:es cat',
   'lang:he lang:iw cat',
-])('no warning is reported for %j', text => {
+])('checkRule reports no warning for the rule %j', text => {
   expect(checkRule(text, { product }).problems).toEqual([]);
 });
 
-test('checkRule reports no warning for text that the suggestion for an error already changes', () => {
+test('checkRule reports no warning for text that an error already suggests to change', () => {
   const text = '“cat dog” bird';
   const { problems } = checkRule(text, { product });
   expect(problems.map(({ code }) => code)).toEqual(['R003']);
@@ -101,6 +101,6 @@ test.each([
   ['tsheg', '#བོད་ཡིག'],
   ['a wave dash', '#あ〜い'],
   ['the mark for the same again', '#各〃'],
-])('no warning is reported for a hashtag with %s', (_, text) => {
+])('checkRule reports no warning for a hashtag with %s', (_, text) => {
   expect(checkRule(text, { product }).problems).toEqual([]);
 });

@@ -20,7 +20,7 @@ function structure(node: RuleNode): string {
   return node.kind === 'not' ? `!${structure(node.node)}` : printRule(node);
 }
 
-test('every node of a parsed rule has its span', () => {
+test('every node of a parsed rule has its position in the text', () => {
   const text = ' cat (dog OR -"a b") has:geo';
   const tree = treeOf(text);
   expect(text.slice(tree.start, tree.end)).toBe('cat (dog OR -"a b") has:geo');
@@ -54,7 +54,7 @@ test.each([
   ['a\tb\n\u3000c', '(a & b & c)'],
   ['ORbit or oR OR or', '((ORbit & or & oR) | or)'],
   ['(a)OR(b)', '(a | b)'],
-])('%j is parsed as %s', (text, meaning) => {
+])('parseRule parses %j as %s', (text, meaning) => {
   expect(structure(treeOf(text))).toBe(meaning);
 });
 
@@ -116,7 +116,7 @@ test.each([
     'point_radius:[105.27346517 -40.01924738 10.2km]',
     { value: { longitude: 105.27346517, latitude: -40.01924738, radius: 10.2, unit: 'km' } },
   ],
-])('%j is one clause', (text, clause) => {
+])('parseRule parses %j as one clause', (text, clause) => {
   expect(treeOf(text)).toMatchObject({ start: 0, end: text.length, ...clause });
 });
 
@@ -136,12 +136,12 @@ test('parseRule reports all problems in one pass, in the order of the text', () 
   ]);
 });
 
-test('the length limit counts characters, not UTF-16 units', () => {
+test('the length limit of a rule counts characters, not UTF-16 units', () => {
   expect(parseRule('🍕'.repeat(2048)).problems).toEqual([]);
   expect(parseRule('🍕'.repeat(2049)).problems.map(({ code }) => code)).toEqual(['R001']);
 });
 
-test('any number of groups is parsed up to the length limit of a rule', () => {
+test('parseRule parses any number of groups up to the length limit of a rule', () => {
   const nested = (depth: number) => `${'('.repeat(depth)}a${')'.repeat(depth)}`;
   expect(parseRule(nested(1023)).tree?.kind).toBe('keyword');
   expect(parseRule(nested(1025)).problems.map(({ code }) => code)).toEqual(['R001', 'R002']);
@@ -206,7 +206,7 @@ describe('the rule parser', () => {
     ['colons', 'a:'.repeat(500_000)],
     ['arguments', `bounding_box:[${'1 '.repeat(500_000)}]`],
     ['deep and wide', `${'(a '.repeat(1000)}${'x '.repeat(400_000)}${')'.repeat(1000)}`],
-  ])('refuses a megabyte of %s', (_, text) => {
+  ])('reports an error for a megabyte of %s', (_, text) => {
     const { tree, problems } = parseRule(text);
     expect(tree).toBeUndefined();
     expect(problems.length).toBeGreaterThan(0);

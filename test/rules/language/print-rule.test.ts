@@ -7,7 +7,7 @@ import { arbitraryRule, withoutPositions } from '../arbitrary-rule.js';
 
 const runs = bySuite(250, 20_000);
 
-test('a rule tree survives printing and parsing', () => {
+test('a rule tree is the same after it is printed and parsed', () => {
   fc.assert(
     fc.property(arbitraryRule(), tree => {
       const { tree: again, problems } = parseRule(printRule(tree));
@@ -30,12 +30,12 @@ test.each([
   ['url:"http://a.b/c"', 'url:"http://a.b/c"'],
   ['point_radius:[ 0.00000012 -1.50  10.20MI ]', 'point_radius:[0.00000012 -1.5 10.2mi]'],
   ['followers_count:10..20 sample:007', 'followers_count:10..20 sample:7'],
-])('%j is printed as %j', (text, printed) => {
+])('printRule prints the tree of %j as %j', (text, printed) => {
   const { tree } = parseRule(text);
   expect(tree && printRule(tree)).toBe(printed);
 });
 
-test('a keyword that could not be parsed again is printed in quotes', () => {
+test('printRule quotes a keyword that could not be parsed again otherwise', () => {
   const keyword = { kind: 'keyword', start: 0, end: 0 } as const;
   for (const text of ['two words', 'OR', 'AND', 'a:b', '-a', ''])
     expect(printRule({ ...keyword, text })).toBe(`"${text}"`);

@@ -18,7 +18,7 @@ const between = (min: number, max: number) =>
     .integer({ min: Math.ceil(min * 1000), max: Math.floor(max * 1000) })
     .map(thousandths => String(thousandths / 1000));
 
-describe('a circle of a rule', () => {
+describe('a circle in a rule', () => {
   const names = fc.constantFrom('point_radius', 'profile_point_radius');
 
   it('has its centre and its radius in miles or kilometres', () => {
@@ -43,16 +43,19 @@ describe('a circle of a rule', () => {
     );
   });
 
-  it.each(['25mi', '40.3km', '0mi', '0.0km'])('is refused with the radius %s', radius => {
+  it.each(['25mi', '40.3km', '0mi', '0.0km'])('causes an error with the radius %s', radius => {
     expect(read(`point_radius:[1 2 ${radius}]`)).toEqual(['R019']);
   });
 
-  it.each(['181 2', '1 91', '-180.1 2', '1 -90.1'])('is refused with the centre %s', centre => {
-    expect(read(`point_radius:[${centre} 1mi]`)).toEqual(['R019']);
-  });
+  it.each(['181 2', '1 91', '-180.1 2', '1 -90.1'])(
+    'causes an error with the centre %s',
+    centre => {
+      expect(read(`point_radius:[${centre} 1mi]`)).toEqual(['R019']);
+    },
+  );
 });
 
-describe('a box of a rule', () => {
+describe('a bounding box in a rule', () => {
   const box = fc
     .tuple(between(-180, 179), between(-89, 88), between(0.001, 0.3), between(0.001, 0.3))
     .map(([west, south, width, height]) => ({
@@ -62,7 +65,7 @@ describe('a box of a rule', () => {
       north: Number((Number(south) + Number(height)).toFixed(3)),
     }));
 
-  it('has its edges as written', () => {
+  it('has the edges that are written', () => {
     fc.assert(
       fc.property(box, ({ west, south, east, north }) => {
         expect(read(`bounding_box:[${west} ${south} ${east} ${north}]`)).toEqual({
@@ -84,7 +87,7 @@ describe('a box of a rule', () => {
     });
   });
 
-  it('is refused without a height or a width', () => {
+  it('causes an error if its height or width is 0', () => {
     fc.assert(
       fc.property(box, ({ west, south, east, north }) => {
         expect(read(`bounding_box:[${west} ${north} ${east} ${south}]`)).toEqual(['R019']);
@@ -103,7 +106,7 @@ describe('a box of a rule', () => {
     expect(read('bounding_box:[1 60 1.1 60.37]')).toEqual(['R019']);
   });
 
-  it('gets a suggestion if it has commas', () => {
+  it('has a suggestion without commas if it is written with commas', () => {
     const [problem] = parseRule('bounding_box:[1, 2, 1.1, 2.1]').problems;
     expect(problem?.suggestion?.edits[0]).toMatchObject({ text: '1 2 1.1 2.1' });
   });

@@ -11,7 +11,7 @@ function drawn(text: string): string {
   return problems.map(problem => renderProblem(text, problem)).join('\n');
 }
 
-test('an error shows its position with the suggestion and the accepted values', () => {
+test('renderProblem shows the position of an error, its suggestion and the accepted values', () => {
   expect(drawn('cat (dog OR has:vidoes)')).toBe(
     [
       'error[R014]: unknown value `vidoes` for `has:`',
@@ -22,7 +22,7 @@ test('an error shows its position with the suggestion and the accepted values', 
   );
 });
 
-test('a group that is not closed is shown where it opens', () => {
+test('renderProblem marks the opening parenthesis of an unclosed group', () => {
   expect(drawn('cat (dog')).toBe(
     [
       'error[R006]: a group is not closed',
@@ -33,31 +33,31 @@ test('a group that is not closed is shown where it opens', () => {
   );
 });
 
-test('renderProblem gives wide characters two columns, and all other characters one', () => {
+test('renderProblem counts two columns for a wide character, and one for any other', () => {
   expect(drawn('雪\t🍕 "a\u0007e\u0301" h:x').split('\n').slice(1)).toEqual([
     '  | 雪 🍕 "a\ufffde\u0301" h:x',
     '  |             ^ to match the text itself, quote it: `"h:x"`',
   ]);
 });
 
-test('only one line of a multi-line rule is shown, with its number', () => {
+test('renderProblem shows only the affected line of a multi-line rule, with its number', () => {
   expect(drawn('cat\n(dog OR\nh:x)').split('\n').slice(1)).toEqual([
     '3  | h:x)',
     '   | ^ to match the text itself, quote it: `"h:x"`',
   ]);
 });
 
-test('only the part around the problem of a long rule is shown', () => {
+test('renderProblem shows only the part of a long rule around the problem', () => {
   const rows = drawn(`${'cat '.repeat(200)}h:x ${'dog '.repeat(200)}`).split('\n');
   expect(rows[1]).toMatch(/^ {2}\| ….{80,100}…$/);
   expect(rows[1]?.indexOf('h:x')).toBe(rows[2]?.indexOf('^'));
 });
 
-test('a caret marks the end of an empty rule', () => {
+test('renderProblem marks the end of an empty rule with a caret', () => {
   expect(drawn('')).toBe('error[R005]: the rule is empty\n  |\n  | ^');
 });
 
-test('any text is drawn without wide lines, with a pointer into it', () => {
+test('renderProblem limits the width of its lines for any rule, and always prints a caret', () => {
   fc.assert(
     fc.property(fc.string({ unit: codePoint, maxLength: 300 }), text => {
       for (const problem of checkRule(text, { product: 'replay' }).problems) {

@@ -11,7 +11,7 @@ import {
 import { codePoint } from '../../code-point.js';
 import { bySuite } from '../../suite.js';
 
-describe('a word of a rule', () => {
+describe('a word in a rule', () => {
   it.each(['snow', '7', 'é', '東京', '🍕', '❤️', '#️⃣', '*⃣', "hello!%&'*+-./;<=>?,#@world", '＄'])(
     'may be %j',
     text => {
@@ -36,7 +36,7 @@ describe('a word of a rule', () => {
     );
   });
 
-  it('ends with the text or before a space, quote, colon or bracket', () => {
+  it('ends before a space, quote, colon or bracket, or at the end of the rule', () => {
     for (const end of [' ', '\t', '\n', '\u3000', '"', ':', '(', ')', '[', ']', ''])
       expect(wordEnd(`xsnow#-!${end}y`, 1)).toBe(end === '' ? 9 : 8);
   });
@@ -53,7 +53,7 @@ describe('a keycap emoji', () => {
   });
 });
 
-it('isRuleSpace accepts exactly the spaces of JavaScript', () => {
+it('isRuleSpace accepts exactly the white space characters of JavaScript', () => {
   for (let unit = 0; unit <= 0xffff; unit++)
     if (isRuleSpace(unit) !== /\s/.test(String.fromCharCode(unit)))
       expect.fail(`U+${unit.toString(16)} is a space for one of them`);

@@ -15,7 +15,7 @@ const acme = account({
 const product = '30day';
 const nothing = AbortSignal.abort(new Error('nothing is sent'));
 
-describe('a rule with a warning', () => {
+describe('the warning about a rule', () => {
   let warnings: string[] = [];
   beforeEach(() => {
     warnings = [];
@@ -27,30 +27,30 @@ describe('a rule with a warning', () => {
     vi.restoreAllMocks();
   });
 
-  it('is reported only once by search', () => {
+  it('is emitted only once by search', () => {
     for (let i = 0; i < 2; i++) search(acme, { product, query: '#snow OR #ice lang:en' });
     expect(warnings).toHaveLength(1);
     expect(warnings[0]).toMatch(/^RuleWarning: search: .*warning\[R106\].*make it a group/s);
   });
 
-  it('is reported in its own words by search for many rules', () => {
+  it('shows the affected rule, not the packed query, in a search for many rules', () => {
     search(acme, { product, rules: [{ value: 'frost OR rime lang:en' }, { value: 'hail' }] });
     expect(warnings).toHaveLength(1);
     expect(warnings[0]).toContain('| frost OR rime lang:en');
   });
 
-  it('is reported by counts', () => {
+  it('is emitted by counts', () => {
     counts(acme, { product, query: 'sleet-storm' });
     expect(warnings[0]).toMatch(/^RuleWarning: counts: .*warning\[R104\]/s);
   });
 
-  it('is reported by preview', async () => {
+  it('is emitted by preview', async () => {
     const asked = preview(acme, { product, query: 'fog OR mist lang:en' }, { signal: nothing });
     await expect(asked).rejects.toThrow('nothing is sent');
     expect(warnings).toHaveLength(1);
   });
 
-  it('is reported by jobs.create, for at most five rules', async () => {
+  it('is emitted by jobs.create for at most five rules', async () => {
     const rules = Array.from({ length: 7 }, (_, i) => ({ value: `dew-${i}` }));
     const [title, fromDate, toDate] = ['Dew', '202001010000', '202001020000'];
     const request = { title, fromDate, toDate, dataFormat: 'original' as const, rules };
@@ -60,7 +60,7 @@ describe('a rule with a warning', () => {
     expect(warnings[0]).toContain('More rules have warnings');
   });
 
-  it('is reported by replayRules.add, unless the service refuses the rule', async () => {
+  it('is emitted by replayRules.add unless the service rejects the rule', async () => {
     const rules = [{ value: 'drizzle*' }, { value: 'mizzle* has:vidoes' }];
     await expect(replayRules.add(acme, rules, { signal: nothing })).rejects.toThrow(
       'nothing is sent',
@@ -70,7 +70,7 @@ describe('a rule with a warning', () => {
     expect(warnings[0]).not.toContain('mizzle');
   });
 
-  it('is the only cause of a report: other rules cause no report', () => {
+  it('is not emitted for a rule without problems', () => {
     search(acme, { product, query: '(#snow OR #ice) lang:en' });
     expect(warnings).toEqual([]);
   });

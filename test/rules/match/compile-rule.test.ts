@@ -41,7 +41,7 @@ const retweeting = (retweeted: Part): Part => ({
 function table(name: string, rows: readonly Row[]): void {
   describe(name, () => {
     it.each(rows.map(row => [row[0], JSON.stringify(row[1]).slice(0, 80), row] as const))(
-      '%s on %s',
+      'the rule %s on the post %s',
       (_rule, _post, [rule, part, expected]) => {
         const { tree, problems } = parseRule(rule);
         expect(problems.filter(problem => problem.severity === 'error')).toEqual([]);
@@ -379,7 +379,7 @@ describe('a sample operator', () => {
     }),
   );
 
-  it('matches about the given fraction of all posts', () => {
+  it('matches about the requested percentage of all posts', () => {
     for (const percent of [1, 10, 50]) {
       const ratio = posts.filter(rule(percent)).length / posts.length;
       expect(Math.abs(100 * ratio - percent)).toBeLessThan(2);
@@ -387,14 +387,14 @@ describe('a sample operator', () => {
     expect(posts.filter(rule(100))).toHaveLength(posts.length);
   });
 
-  it('matches every post of a smaller sample', () => {
+  it('matches every post that a smaller sample matches', () => {
     const ten = new Set(posts.filter(rule(10)));
     expect(posts.filter(rule(5)).every(post => ten.has(post))).toBe(true);
   });
 });
 
 describe('a link without a short URL', () => {
-  it('does not take the target of another such link in the activity_streams format', () => {
+  it('does not get the target of another link without a short URL in the activity_streams format', () => {
     const urls = [{ expanded_url: 'http://b.a' }];
     const gnip = { urls: [{ expanded_url: 'http://snow.com' }] };
     const post = { id: 'tag:1', postedTime: 'x', body: '', twitter_entities: { urls }, gnip };
@@ -404,7 +404,7 @@ describe('a link without a short URL', () => {
 });
 
 describe('the two formats of a post', () => {
-  it.each(['search', 'historical'] as const)('match the same rules for %s', product => {
+  it.each(['search', 'historical'] as const)('are matched by the same rules for %s', product => {
     fc.assert(
       fc.property(arbitraryRule(VOCABULARY), arbitraryDraft(), (tree, draft) => {
         const matches = compileRule(tree, { product });
@@ -416,7 +416,7 @@ describe('the two formats of a post', () => {
 });
 
 it.each(['search', 'historical', 'replay'] as const)(
-  'rules match the `RT @handle: ` of an extended retweet, which has `full_text` instead of `text`: %s',
+  'rules match the prefix `RT @handle: ` of a retweet that has `full_text` instead of `text`: %s',
   product => {
     const post = original({ ...PLAIN, ...retweeting({ text: 'snow' }) });
     const json = String(post.raw).replaceAll(/("id_str":"[^"]*"),"text":/g, '$1,"full_text":');

@@ -36,7 +36,7 @@ describe('explainMatch', () => {
     );
   });
 
-  it('explains negated parts', () => {
+  it('explains the parts of a negated group', () => {
     expect(renderExplanation(explainMatch('snow -(deep rain)', snow))).toBe(
       [
         'yes  snow -(deep rain)',
@@ -49,7 +49,7 @@ describe('explainMatch', () => {
     );
   });
 
-  it('returns one part for a rule of one clause', () => {
+  it('returns an explanation without parts for a rule of one clause', () => {
     expect(explainMatch('snow', snow)).toEqual({
       text: 'snow',
       matched: true,
@@ -58,14 +58,14 @@ describe('explainMatch', () => {
     });
   });
 
-  it('refuses a rule that the product refuses', () => {
+  it('throws an OptionError for a rule that the product does not accept', () => {
     expect(() => explainMatch('-snow', snow)).toThrow(OptionError);
     expect(() => explainMatch('contains:snow', snow, { product: 'search' })).toThrow(
       '"contains:snow"',
     );
   });
 
-  it('agrees with the match and names enough clauses to decide it', () => {
+  it('agrees with compileRule, and marks enough clauses to decide the match', () => {
     fc.assert(
       fc.property(
         acceptedRule('historical', { words: WORDS, users: USERS, ids: IDS }),

@@ -14,7 +14,7 @@ function marked(rule: string, post: NewPost, product: 'search' | 'replay' = 'sea
   return { clauses, marks: spansIn(text).map(({ start, end }) => text.slice(start, end)) };
 }
 
-describe('the terms that matched', () => {
+describe('the marked terms in a post', () => {
   it.each([
     ['coffee', 'Coffee, cold coffee and coffees', ['Coffee', 'coffee']],
     ['"cold brew"', 'Cold  brew; brew cold', ['Cold  brew']],
@@ -25,11 +25,11 @@ describe('the terms that matched', () => {
     ['@ann', 'ann and @Ann', ['@Ann']],
     ['東京', '東京タワー', ['東京']],
     ['🍕', 'pizza 🍕🍕', ['🍕', '🍕']],
-  ])('of the rule %s in “%s” are %j', (rule, text, marks) => {
+  ])('for the rule %s in “%s” are %j', (rule, text, marks) => {
     expect(marked(rule, { text }).marks).toEqual(marks);
   });
 
-  it('belong to the clauses that decided, without negated ones', () => {
+  it('belong to the clauses that decided the match, except negated ones', () => {
     const post = { text: 'tea and milk', author: 'ann' };
     expect(marked('(tea OR coffee) from:ann -water', post)).toEqual({
       clauses: ['tea', 'from:ann'],
@@ -39,12 +39,12 @@ describe('the terms that matched', () => {
     expect(marked('milk -(tea -and)', post).marks).toEqual(['milk']);
   });
 
-  it('depend on the product', () => {
+  it('differ by product, since search ignores accents', () => {
     expect(marked('café', { text: 'cafe café' }, 'search').marks).toEqual(['cafe', 'café']);
     expect(marked('café', { text: 'cafe café' }, 'replay').marks).toEqual(['café']);
   });
 
-  it('include at least one mark for each matching word', () => {
+  it('exist if and only if a clause of the rule matches', () => {
     const word = fc.constantFrom('tea', 'Tea', 'té', '茶', '🍵', 'x', '"', '-', ' ', '\n', '#tea');
     fc.assert(
       fc.property(

@@ -20,7 +20,7 @@ function* placements(tokens: readonly string[], words: readonly string[]): Gener
 }
 
 describe('a proximity operator', () => {
-  it('matches if any assignment of the words is close enough', () => {
+  it('matches if any assignment of its words to the post is close enough', () => {
     let found = 0;
     fc.assert(
       fc.property(
@@ -52,13 +52,13 @@ describe('a phrase search in a hostile string', () => {
   });
 });
 
-describe('a phrase', () => {
+describe('a quoted phrase in a rule', () => {
   const separator = fc.constantFrom(' ', '-', ', ', '  ', '.');
   const text = fc
     .array(fc.tuple(word, separator), { maxLength: 8 })
     .map(parts => parts.flat().join(''));
 
-  it('matches in PowerTrack if the text is between word boundaries', () => {
+  it('matches in PowerTrack if its text occurs between word boundaries', () => {
     const dialect = dialectOf('replay');
     fc.assert(
       fc.property(text, text, (post, phrase) => {
@@ -75,7 +75,7 @@ describe('a phrase', () => {
     );
   });
 
-  it('matches in search if its words are adjacent', () => {
+  it('matches in search if its words are adjacent in the post', () => {
     const dialect = dialectOf('search');
     fc.assert(
       fc.property(text, text, (post, phrase) => {

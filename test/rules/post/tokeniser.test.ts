@@ -50,7 +50,7 @@ const text = fc.oneof(
     .map(parts => parts.join('')),
 );
 
-describe('the tokens of a string', () => {
+describe('the words that tokenise finds in a string', () => {
   it.each([
     ['I like coca-cola 🍕', ['i', 'like', 'coca', 'cola', '🍕']],
     ["gnip's #gniprocks @a_b", ['gnip', 's', 'gniprocks', 'a', 'b']],
@@ -80,13 +80,13 @@ describe('the tokens of a string', () => {
     expect(tokenise(input, 'kept').words).toEqual(words);
   });
 
-  it('lose Latin and Greek accents in search', () => {
+  it('have no Latin or Greek accents in search', () => {
     const words = tokenise('Ñandú cafe\u0301 ὰγάπη й が', 'stripped').words;
     expect(words).toEqual(['nandu', 'cafe', 'αγαπη', 'й', 'が']);
   });
 
   it.each(['kept', 'stripped'] as const)(
-    'lose a joiner only within a word, accents %s',
+    'have no zero-width joiner between letters, accents %s',
     accents => {
       const forms = ['क्\u200dष', 'a\u200db', '👩\u200d🚀', '- \u200d -', '東\u200d京'];
       expect(forms.map(form => fold(form, accents))).toEqual([
@@ -95,7 +95,7 @@ describe('the tokens of a string', () => {
     },
   );
 
-  it.each(['kept', 'stripped'] as const)('have the right positions, accents %s', accents => {
+  it.each(['kept', 'stripped'] as const)('have correct positions, accents %s', accents => {
     fc.assert(
       fc.property(text, input => {
         const { words, starts, folded } = tokenise(input, accents);
@@ -115,7 +115,7 @@ describe('the tokens of a string', () => {
   });
 
   it.each(['kept', 'stripped'] as const)(
-    'are equal for any case and Unicode form, accents %s',
+    'are equal for any letter case and Unicode form, accents %s',
     accents => {
       fc.assert(
         fc.property(text, input => {
@@ -131,7 +131,7 @@ describe('the tokens of a string', () => {
     },
   );
 
-  it('do not span joined strings', () => {
+  it('do not extend over the space between two joined strings', () => {
     fc.assert(
       fc.property(text, text, (a, b) => {
         const joined = tokenise(`${a} ${b}`, 'kept').words;
