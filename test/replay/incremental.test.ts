@@ -49,7 +49,7 @@ async function expected(): Promise<string[]> {
   return posts.map(({ id }) => id).sort();
 }
 
-describe('an incremental replay', () => {
+describe('replay() with `incremental`', () => {
   it('continues where the last complete run ended, even after a crash', async () => {
     const first = await run();
     expect(first.added).toBeGreaterThan(60);
@@ -64,7 +64,7 @@ describe('an incremental replay', () => {
     expect(gaps).toEqual([]);
   });
 
-  it('has nothing new within the same minute, and connects to nothing', async () => {
+  it('opens no connection within the same minute, as no minute is new', async () => {
     await run();
     let requests = 0;
     service.on('request', () => requests++);
@@ -72,7 +72,7 @@ describe('an incremental replay', () => {
     expect(requests).toBe(0);
   });
 
-  it('reports minutes that are older than five days only once, and continues after them', async () => {
+  it('reports minutes older than five days only once, and continues after them', async () => {
     await run();
     const end = formatTimestamp(floorTo(MINUTE, service.clock.now() - 31 * MINUTE));
     service.clock.advance(5 * DAY + HOUR);
@@ -88,7 +88,7 @@ describe('an incremental replay', () => {
     expect(gaps.length).toBe(1);
   }, 120_000);
 
-  it('refuses a wrong call', () => {
+  it('throws for wrong options', () => {
     const refused = (options: object) => () => replay(acme(), { ...common(), ...options });
     expect(refused({})).toThrow('`toDate` is missing');
     expect(refused({ incremental: true })).toThrow('`onGap` is missing');

@@ -34,13 +34,13 @@ import {
 
 setUpReplay();
 
-describe('a connection of a replay', () => {
+describe('a replay with a faulty connection', () => {
   const window = past(1);
   const sent = wirePosts(window, 1, 'ö');
   const whole = [...sent.map(({ json }) => json), info(COMPLETED, sent.length)];
 
   it.each(['reset', 'closed', 'ended'] as const)(
-    'loses nothing if it is %s after any byte',
+    'loses no post if the connection is %s after any byte',
     async how => {
       const wire = Buffer.concat(await wireOf(whole));
       const patient = acme({ limits: { replay: [] } });
@@ -65,7 +65,7 @@ describe('a connection of a replay', () => {
     },
   );
 
-  it('delivers records that are split at any byte', async () => {
+  it('delivers posts that arrive split at any byte', async () => {
     const wire = Buffer.concat(await wireOf(whole));
     const patient = acme({ limits: { replay: [] } });
     for (let at = 1; at < wire.length; at += bySuite(3, 1)) {
@@ -79,13 +79,13 @@ describe('a connection of a replay', () => {
     }
   });
 
-  it('loses nothing if it ends cleanly but without its last message', async () => {
+  it('loses no post if the connection ends cleanly without the last message', async () => {
     const got = await followedBy(stream([sent[0]?.json ?? '']), window, sent);
     expect(idsOf(got)).toEqual(idsOf(sent));
     expect(server.received.length).toBe(2);
   });
 
-  it('loses nothing if its checksum is wrong after the last message', async () => {
+  it('loses no post if the checksum after the last message is wrong', async () => {
     const wire = Buffer.concat(await wireOf(whole));
     const crc = wire.length - 8;
     wire[crc] = (wire[crc] as number) ^ 1;
@@ -105,7 +105,7 @@ describe('a connection of a replay', () => {
     expect(server.received.length).toBe(2);
   });
 
-  it('loses nothing if a record is damaged and no checksum follows the last message', async () => {
+  it('loses no post if a record is damaged and no checksum follows the last message', async () => {
     const [first, ...rest] = whole as [string, ...string[]];
     const wire = Buffer.concat(await wireOf([`x${first}`, ...rest]));
     const damaged: unknown[] = [];
@@ -124,7 +124,7 @@ describe('a connection of a replay', () => {
     expect(server.received.length).toBe(2);
   });
 
-  it('loses nothing if it ends with an error message', async () => {
+  it('loses no post if the connection ends with an error message', async () => {
     const error =
       '{"error":{"message":"Force closing connection","sent":"2017-01-11T17:04:13+00:00"}}';
     const retried: string[] = [];
@@ -135,7 +135,7 @@ describe('a connection of a replay', () => {
     expect(retried.join()).toContain('Force closing connection');
   });
 
-  it('loses nothing if a byte is damaged', async () => {
+  it('loses no post if a byte is damaged', async () => {
     const wire = Buffer.concat(await wireOf(whole));
     for (const at of [30, Math.floor(wire.length / 2), wire.length - 6]) {
       const damaged = Buffer.from(wire);
@@ -152,7 +152,7 @@ describe('a connection of a replay', () => {
     }
   });
 
-  it('loses nothing if it becomes silent without heartbeats', async () => {
+  it('loses no post if the connection becomes silent, without heartbeats', async () => {
     const patience = { connectMs: 5_000, responseMs: 5_000, silenceMs: 600 };
     const pieces = await wireOf(['', '', '', '', sent[0]?.json ?? ''], { trailer: false });
     server.script.push(async response => {
@@ -168,7 +168,7 @@ describe('a connection of a replay', () => {
     expect(server.received.length).toBe(2);
   });
 
-  it('makes the next connection request a shorter range if it breaks', async () => {
+  it('requests a shorter range after the connection breaks', async () => {
     const long = past(40);
     const many = wirePosts(long, 1);
     expect(idsOf(await followedBy(stream([]), long, many))).toEqual(idsOf(many));
@@ -178,7 +178,7 @@ describe('a connection of a replay', () => {
   });
 });
 
-describe('a slow record', () => {
+describe('a record that arrives slowly in a replay', () => {
   const window = past(1);
   const sent = wirePosts(window, 1, 'x'.repeat(200));
   const whole = [...sent.map(({ json }) => json), info(COMPLETED, sent.length)];
@@ -200,7 +200,7 @@ describe('a slow record', () => {
     expect(progress.receivedBytes).toBe(wire.length);
   });
 
-  it('causes a reported reconnect if it never ends', async () => {
+  it('causes a reconnect, which is reported, if it never ends', async () => {
     const retried: unknown[] = [];
     const of = acme({ onRetry: ({ error }) => retried.push(error) });
     server.script.push(async response => {
@@ -221,8 +221,8 @@ describe('a slow record', () => {
   });
 });
 
-describe('the last message of a connection', () => {
-  it('causes failed minutes to be requested again without duplicate posts', async () => {
+describe('the last message of a replay connection', () => {
+  it('with failed minutes causes these minutes to be requested again without duplicate posts', async () => {
     const window = past(6);
     const sent = wirePosts(window, 3);
     const failed = [window.from + MINUTE, window.from + 2 * MINUTE, window.from + 4 * MINUTE];
@@ -237,7 +237,7 @@ describe('the last message of a connection', () => {
     ]);
   });
 
-  it('causes failed minutes of compliance to be requested again without duplicate events', async () => {
+  it('with failed minutes of a compliance replay causes them to be requested again without duplicate events', async () => {
     const window = past(6);
     const events = Array.from({ length: 12 }, (_, n) => ({
       minute: window.from + (n >> 1) * MINUTE,
@@ -276,7 +276,7 @@ describe('the last message of a connection', () => {
     expect(kept.at(-1)).toBe('{}'.length);
   });
 
-  it('causes an unprocessed range to be requested again', async () => {
+  it('with an unprocessed range causes that range to be requested again', async () => {
     const window = past(10);
     const sent = wirePosts(window);
     const rest = { from: window.from + 4 * MINUTE, to: window.to };
@@ -287,7 +287,7 @@ describe('the last message of a connection', () => {
     expect(windowOf(unchecked(server.received[1]))).toEqual(rest);
   });
 
-  it('confirms the range only if the count agrees', async () => {
+  it('with a count that differs causes the range to be requested again', async () => {
     const window = past(3);
     const sent = wirePosts(window);
     const less = sent.slice(1).map(({ json }) => json);
@@ -295,7 +295,7 @@ describe('the last message of a connection', () => {
     expect(idsOf(got)).toEqual(idsOf(sent));
   });
 
-  it('causes a gap after three wrong counts, without losing posts', async () => {
+  it('with a wrong count three times causes a gap, without losing posts', async () => {
     const window = past(3);
     const sent = wirePosts(window);
     server.otherwise = stream([...sent.map(({ json }) => json), info(COMPLETED, 7)]);
@@ -317,7 +317,7 @@ describe('the last message of a connection', () => {
     ]);
   });
 
-  it('causes a gap for each of many failed ranges', async () => {
+  it('with many failed ranges causes a gap for each of them', async () => {
     const window = past(240);
     const sent = wirePosts(window);
     const bad = [20, 60, 100, 140].map(n => window.from + n * MINUTE);
@@ -352,7 +352,7 @@ describe('the last message of a connection', () => {
     );
   });
 
-  it('causes a gap for a minute that always fails, after all other minutes are delivered', async () => {
+  it('with a minute that always fails causes a gap, after all other minutes are delivered', async () => {
     const window = past(4);
     const sent = wirePosts(window);
     const bad = window.from + MINUTE;

@@ -27,7 +27,7 @@ import {
 
 setUpReplay();
 
-describe('a refused replay connection', () => {
+describe('a replay connection that the service refuses', () => {
   const window = past(2);
   const sent = wirePosts(window);
 
@@ -41,7 +41,7 @@ describe('a refused replay connection', () => {
     expect(timing.slept.length).toBeGreaterThan(0);
   });
 
-  it('is retried after a 429 when Retry-After has passed, or after five minutes without Retry-After', async () => {
+  it('is retried after a 429 once Retry-After has passed, or after 5 minutes without that header', async () => {
     await followedBy(status(429, '', { 'retry-after': '77' }), window, sent);
     expect(timing.slept.map(ms => Math.round(ms / 1000))).toEqual([77]);
     timing.slept.length = 0;
@@ -49,7 +49,7 @@ describe('a refused replay connection', () => {
     expect(timing.slept.map(ms => Math.round(ms / 1000))).toEqual([300]);
   });
 
-  it('is an error if Retry-After exceeds the limit of the account', async () => {
+  it('fails the replay if Retry-After exceeds the maximum of the account', async () => {
     for (const code of [503, 429]) {
       server.script.push(status(code, '', { 'retry-after': '3600' }));
       const error = await collected(posts(window)).catch(e => e);
@@ -59,7 +59,7 @@ describe('a refused replay connection', () => {
     expect(timing.slept).toEqual([]);
   });
 
-  it('ends the replay with the error of a rejected `onWait`, `onGap` or `onDamaged`', async () => {
+  it('fails the replay with the error of a rejected `onWait`, `onGap` or `onDamaged`', async () => {
     const failure = new Error('no room in the log');
     const reject = () => Promise.reject(failure);
     server.otherwise = wholeReplay(wirePosts(window));
@@ -72,7 +72,7 @@ describe('a refused replay connection', () => {
     await expect(collected(posts(window, { onDamaged: reject }))).rejects.toBe(failure);
   });
 
-  it('is an error immediately after 401 or 404', async () => {
+  it('fails the replay immediately with 401 or 404', async () => {
     const texts = [
       [401, 'Unauthorized'],
       [404, 'Not Found'],
@@ -87,7 +87,7 @@ describe('a refused replay connection', () => {
     expect(server.received.length).toBe(2);
   });
 
-  it('is an error if a 401 comes in the middle of a run, and its cursor continues with exactly the remaining posts', async () => {
+  it('with a 401 in the middle of a run fails it with a cursor that continues with exactly the remaining posts', async () => {
     const long = past(100);
     const all = wirePosts(long);
     const before: string[] = [];
@@ -109,21 +109,24 @@ describe('a refused replay connection', () => {
     [400, 'Bad Request'],
     [406, 'Please update your client'],
     [406, 'Invalid date'],
-  ] as const)('is retried up to four times before it is thrown: %i "%s"', async (code, text) => {
-    const retried: number[] = [];
-    const watched = acme({ onRetry: ({ waitMs }) => retried.push(waitMs) });
-    server.script.push(status(code, JSON.stringify({ error: { message: text } })));
-    server.otherwise = wholeReplay(sent);
-    expect(idsOf(await collected(posts(window, {}, watched)))).toEqual(idsOf(sent));
-    expect(retried.length).toBe(1);
+  ] as const)(
+    'is retried up to 4 times before the error is thrown: %i "%s"',
+    async (code, text) => {
+      const retried: number[] = [];
+      const watched = acme({ onRetry: ({ waitMs }) => retried.push(waitMs) });
+      server.script.push(status(code, JSON.stringify({ error: { message: text } })));
+      server.otherwise = wholeReplay(sent);
+      expect(idsOf(await collected(posts(window, {}, watched)))).toEqual(idsOf(sent));
+      expect(retried.length).toBe(1);
 
-    server.otherwise = status(code, JSON.stringify({ error: { message: text } }));
-    const error = await collected(posts(window, {}, watched)).catch(e => e);
-    expect(error).toBeInstanceOf(HttpError);
-    expect(error).toMatchObject({ status: code, body: text });
-    expect(server.received.length).toBe(2 + 5);
-    expect(retried.length).toBe(1 + 4);
-  });
+      server.otherwise = status(code, JSON.stringify({ error: { message: text } }));
+      const error = await collected(posts(window, {}, watched)).catch(e => e);
+      expect(error).toBeInstanceOf(HttpError);
+      expect(error).toMatchObject({ status: code, body: text });
+      expect(server.received.length).toBe(2 + 5);
+      expect(retried.length).toBe(1 + 4);
+    },
+  );
 
   it('is retried after each of many 406s between complete connections', async () => {
     const long = past(600);
@@ -138,7 +141,7 @@ describe('a refused replay connection', () => {
     expect(refused).toBeGreaterThan(5);
   });
 
-  it('is an error immediately if a 406 says that the stream has no rules', async () => {
+  it('fails the replay immediately if a 406 says that the stream has no rules', async () => {
     const text = 'There are no rules for this stream. Add rules before connecting.';
     server.otherwise = status(406, JSON.stringify({ error: { message: text } }));
     const error = await collected(posts(window)).catch(e => e);
@@ -148,7 +151,7 @@ describe('a refused replay connection', () => {
     expect(timing.slept).toEqual([]);
   });
 
-  it('waits and reports to onRetry if a 406 names a date far from both limits', async () => {
+  it('is retried after a wait and reported to onRetry if a 406 rejects a date that is far from both limits', async () => {
     let waitedMs = 0;
     const watched = acme({
       onRetry: ({ waitMs }) => {
@@ -169,7 +172,7 @@ describe('a refused replay connection', () => {
     expect(waitedMs).toBeLessThan(2 * HOUR);
   });
 
-  it('requests the minutes that the clock of the service allows after a 406 for a date', async () => {
+  it('is retried with the minutes that the clock of the service allows after a 406 for a date', async () => {
     // The service's clock is 7 minutes behind the client's.
     const from = floorTo(MINUTE, Date.now() - 40 * MINUTE);
     const young = { from, to: from + 8 * MINUTE };
@@ -186,14 +189,14 @@ describe('a refused replay connection', () => {
     expect(idsOf(await collected(posts(young)))).toEqual(idsOf(fresh));
   });
 
-  describe('in every try', () => {
+  describe('in every attempt', () => {
     const refusedOf = (range: typeof window) =>
       collected(posts(range, { timings: { attempts: 4 } })).catch(e => e);
     beforeEach(() => {
       server.otherwise = status(503);
     });
 
-    it('ends the replay with the missing ranges and the reason', async () => {
+    it('fails the replay with the missing ranges and the reason', async () => {
       const error = await refusedOf(window);
       expect(error).toBeInstanceOf(IncompleteError);
       expect(error.retryable).toBe(true);
@@ -202,11 +205,11 @@ describe('a refused replay connection', () => {
       expect(server.received.length).toBe(4);
     });
 
-    it('ends with the advice to run again if nothing was delivered', async () => {
+    it('advises to run again if nothing was delivered', async () => {
       expect((await refusedOf(window)).message).toMatch(/Missing: .*\. Run it again later$/);
     });
 
-    it('ends with a cursor if something was delivered', async () => {
+    it('fails the replay with a cursor if something was delivered', async () => {
       const long = past(100);
       server.script.push(wholeReplay(wirePosts(long)));
       const late = await refusedOf(long);

@@ -60,8 +60,8 @@ function slowConnections(
   };
 }
 
-describe('the budget of five connections in five minutes', () => {
-  it('is kept by one run', async () => {
+describe('the limit of 5 replay connections in 5 minutes', () => {
+  it('is respected within one run', async () => {
     const window = past(200);
     server.otherwise = wholeReplay(wirePosts(window, 1));
     await collected(posts(window, { timings: { maxChunkMs: 16 * MINUTE } }));
@@ -76,7 +76,7 @@ describe('the budget of five connections in five minutes', () => {
     // Of every seven connections, the third is slow. When it no longer counts, the next run may
     // connect.
     ['opening it', (index: number) => index % 7 === 2],
-  ] as const)('is kept if some connections take seconds for %s', async (part, isSlow) => {
+  ] as const)('is respected if some connections take seconds for %s', async (part, isSlow) => {
     const window = past(200);
     const slow = slowConnections(part, isSlow);
     const arrived: number[] = [];
@@ -101,7 +101,7 @@ describe('the budget of five connections in five minutes', () => {
       expect(arrived.filter(other => other >= at && other < at + 300_000).length).toBeLessThan(6);
   });
 
-  it('is kept after runs that could not store the time of a connection', async () => {
+  it('is respected after runs that could not store the time of a connection', async () => {
     const window = past(2);
     const slow = slowConnections('storing its time', () => true);
     const move = vi.spyOn(ConnectLog.prototype, 'move');
@@ -123,7 +123,7 @@ describe('the budget of five connections in five minutes', () => {
     expect(arrived[5]! - arrived[0]!).toBeGreaterThanOrEqual(300_000);
   });
 
-  it('is kept after an aborted run, which first stores the time of its connection', async () => {
+  it('is respected after an aborted run, which first stores the time of its connection', async () => {
     const slow = slowConnections('opening it', () => true);
     const { move } = ConnectLog.prototype;
     let stored = 0;
@@ -145,7 +145,7 @@ describe('the budget of five connections in five minutes', () => {
     expect(stored).toBe(1);
   });
 
-  it('is kept after a run that its consumer or a callback ends during a connect', async () => {
+  it('is respected after a run that its consumer or a callback ended while it was connecting', async () => {
     let [begun, stored] = [0, 0];
     const { add } = ConnectLog.prototype;
     vi.spyOn(ConnectLog.prototype, 'add').mockImplementation(async function (this: ConnectLog, at) {
@@ -163,7 +163,7 @@ describe('the budget of five connections in five minutes', () => {
     expect(stored).toBe(begun);
   });
 
-  it('is kept if the process is killed in every connection and restarted', async () => {
+  it('is respected if the process is killed in every connection and restarted', async () => {
     const window = past(2);
     const clock = { now: Date.now() };
     const connects: number[] = [];

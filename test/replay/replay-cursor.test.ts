@@ -14,11 +14,11 @@ const cursor = {
 const parse = (changes: object) => parseReplayCursor({ url: 'x' }, { ...cursor, ...changes });
 
 describe('the cursor of a replay', () => {
-  it('is parsed as it was written', () => {
+  it('is the same after it is saved and parsed', () => {
     expect(parse({}).state).toMatchObject({ chunk: 960_000, gaps: [{ reason: 'expired' }] });
   });
 
-  it('is refused for another service, unless an older version wrote it', () => {
+  it('causes an OptionError with another service, unless an older version wrote it', () => {
     const resume = (before: object, now: Record<string, string>) =>
       parseReplayCursor({ url: 'x', ...now }, { ...cursor, request: { url: 'x', ...before } });
     expect(() => resume({ service: 'a.example' }, { service: 'b.example' })).toThrow(
@@ -28,11 +28,11 @@ describe('the cursor of a replay', () => {
     expect(resume({}, { service: 'b.example' }).state).toMatchObject({ chunk: 960_000 });
   });
 
-  it('may contain the connection times that an older version wrote', () => {
+  it('may contain connection times, which an older version wrote', () => {
     expect(parse({ connects: ['20180101000000'] }).state).toEqual(parse({}).state);
   });
 
-  it('is refused by a run without shards if it belongs to a shard', () => {
+  it('causes an OptionError in a run without shards if it belongs to a shard', () => {
     expect(() => parse({ request: { url: 'x', shard: '1/2' } })).toThrow(
       'its shard was "1/2", and now it is not given',
     );
@@ -46,7 +46,7 @@ describe('the cursor of a replay', () => {
     ['an empty open range', { open: [{ ...cursor.open[0], toDate: range.fromDate }] }],
     ['a gap that ends before it begins', { gaps: [{ ...cursor.gaps[0], toDate: '201712310000' }] }],
     ['chunks of no minutes', { chunkMinutes: 0 }],
-  ])('is refused with %s', (_, damage) => {
+  ])('causes an OptionError with %s', (_, damage) => {
     expect(() => parse(damage)).toThrow(OptionError);
   });
 });

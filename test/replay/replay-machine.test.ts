@@ -28,25 +28,25 @@ const got = (activities: number) => ({ activities, bytes: 0 });
 
 const openOf = ({ state }: ReplayMachine) => state.open.map(({ from, to }) => ({ from, to }));
 
-describe('the next step of a replay', () => {
-  it('is done when no range is open', () => {
+describe('the next step of the replay state machine', () => {
+  it('is to finish when no range is open', () => {
     const machine = machineOf(FIRST);
     expect(machine.ended(FIRST, end(), got(7), NOW, 0.5)).toBe(true);
     expect(at(machine)).toEqual({ do: 'done' });
   });
 
-  it('is a connection for the earliest open range, of at most 16 minutes', () => {
+  it('is to connect for the earliest open range, of at most 16 minutes', () => {
     expect(at(machineOf())).toEqual({ do: 'connect', range: FIRST });
   });
 
-  it('excludes minutes older than five days, which become an expired gap', () => {
+  it('skips minutes older than five days, which become an expired gap', () => {
     const from = NOW - 5 * DAY - 3 * MINUTE;
     const machine = machineOf({ from, to: from + 10 * MINUTE });
     expect(at(machine)).toMatchObject({ do: 'connect', range: { from: NOW - 5 * DAY } });
     expect(machine.state.gaps).toEqual([{ from, to: NOW - 5 * DAY, reason: 'expired' }]);
   });
 
-  it('is a wait if the minutes are newer than 30 minutes', () => {
+  it('is to wait if the minutes are younger than 30 minutes', () => {
     const to = NOW - 20 * MINUTE;
     expect(at(machineOf({ from: to - 5 * MINUTE, to }))).toEqual({
       do: 'wait',
@@ -72,11 +72,11 @@ describe('the next step of a replay', () => {
       return machine;
     };
 
-    it('is a wait if the chunk has minutes that are too recent', () => {
+    it('is to wait if some minutes of the chunk are too recent', () => {
       expect(machineWith(HOUR).next(now, now)).toMatchObject({ do: 'wait', why: 'too recent' });
     });
 
-    it('is a connection for the minutes that are at least 30 minutes old', () => {
+    it('is to connect for the minutes that are at least 30 minutes old', () => {
       const machine = machineWith(16 * MINUTE);
       machine.ended({ from: NOW - 59 * MINUTE, to: NOW - 58 * MINUTE }, end(), got(7), NOW, 0);
       expect(machine.next(now, now)).toEqual({
@@ -86,7 +86,7 @@ describe('the next step of a replay', () => {
     });
   });
 
-  it('is a connection, not a wait or a gap, if the time of the service is unknown', () => {
+  it('is to connect, not to wait or report a gap, if the time of the service is unknown', () => {
     for (const from of [NOW - 9 * DAY, NOW + HOUR]) {
       const machine = machineOf({ from, to: from + HOUR });
       expect(machine.next(NOW, undefined)).toEqual({
@@ -119,12 +119,12 @@ const pastOf = (minutes: number): Window => ({
   to: NOW - 3 * HOUR,
 });
 
-describe('a replay whose connections all complete', () => {
-  it('takes seven connections and one wait to replay a day', () => {
+describe('a replay in which every connection completes', () => {
+  it('needs 7 connections and one wait for a day', () => {
     expect(completed(24 * 60)).toEqual({ connections: 7, ms: 5 * MINUTE + SECOND });
   });
 
-  it('takes one more connection to replay a window that is twice as long', () => {
+  it('needs one more connection for a window that is twice as long', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 5 * 24 * 60 - 180 }), minutes => {
         const { connections, ms } = completed(minutes);
@@ -134,7 +134,7 @@ describe('a replay whose connections all complete', () => {
     );
   });
 
-  it('takes as long as it predicts at any time', () => {
+  it('takes as long as it predicted at any point', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 5 * 24 * 60 - 180 }),
@@ -170,8 +170,8 @@ describe('a replay whose connections all complete', () => {
   });
 });
 
-describe('a connection', () => {
-  it('waits after five connections in five minutes', () => {
+describe('the replay state machine', () => {
+  it('waits after 5 connections in 5 minutes', () => {
     const connects = [4, 3, 2, 1, 0].map(n => NOW - n * MINUTE);
     expect(machineOf().next(NOW, NOW, connects)).toMatchObject({
       do: 'wait',
@@ -180,7 +180,7 @@ describe('a connection', () => {
     });
   });
 
-  it('requests older minutes after a refusal near the newest limit', () => {
+  it('requests older minutes after the service rejects a date near the newest limit', () => {
     const young = { from: NOW - 40 * MINUTE, to: NOW - 32 * MINUTE };
     const machine = machineOf(young);
     let now = NOW;
@@ -193,13 +193,13 @@ describe('a connection', () => {
     expect(at(machine, NOW + 2 * HOUR)).toMatchObject({ do: 'connect' });
   });
 
-  it('waits after a refusal for a date far from both limits', () => {
+  it('waits after the service rejects a date far from both limits', () => {
     const machine = machineOf({ from: NOW - 2 * DAY, to: NOW - 2 * DAY + HOUR });
     machine.datesRefused({ from: NOW - 2 * DAY, to: NOW - 2 * DAY + HOUR }, NOW, NOW, 1);
     expect(at(machine)).toEqual({ do: 'wait', ms: 5 * SECOND, why: 'after a failure' });
   });
 
-  it('waits after a 429 for Retry-After, or for five minutes if there is no Retry-After', () => {
+  it('waits for Retry-After after a 429, or for 5 minutes without that header', () => {
     const machine = machineOf();
     for (const ms of [77_000, 6 * MINUTE]) {
       machine.limited(NOW, ms);
@@ -209,7 +209,7 @@ describe('a connection', () => {
     expect(at(machine)).toMatchObject({ do: 'wait', ms: 5 * MINUTE });
   });
 
-  it('waits after 503 for 5 s, doubling to 320 s', () => {
+  it('waits for 5 s after a 503, doubling to 320 s', () => {
     const machine = machineOf();
     const waits = Array.from({ length: 8 }, () => {
       machine.refused(NOW, 1);
@@ -219,7 +219,7 @@ describe('a connection', () => {
     expect(waits).toEqual([5, 10, 20, 40, 80, 160, 320, 320]);
   });
 
-  it('gives up after 20 tries', () => {
+  it('gives up after 20 failed attempts', () => {
     const machine = machineOf();
     const actions = Array.from({ length: 20 }, () => {
       machine.refused(NOW, 1);
@@ -235,14 +235,14 @@ describe('a connection', () => {
   });
 });
 
-describe('a replay stream', () => {
-  it('confirms its range if it completes with the right count', () => {
+describe('a replay connection that has ended', () => {
+  it('confirms its range if it was complete with the right count', () => {
     const machine = machineOf();
     expect(machine.ended(FIRST, end(), got(7), NOW, 0.5)).toBe(true);
     expect(openOf(machine)).toEqual([{ from: FIRST.to, to: WINDOW.to }]);
   });
 
-  it('doubles the next range, up to five days, if it completes', () => {
+  it('doubles the next range, up to five days, if it was complete', () => {
     const machine = machineOf();
     machine.ended(FIRST, end(), got(7), NOW, 0.5);
     expect(machine.state.chunk).toBe(32 * MINUTE);
@@ -250,7 +250,7 @@ describe('a replay stream', () => {
     expect(machine.state.chunk).toBe(5 * DAY);
   });
 
-  it('shortens the next ranges if its bytes exceed the disk limit', () => {
+  it('shortens the next ranges if its bytes exceeded the disk limit', () => {
     const machine = new ReplayMachine(WINDOW, { rates: RATES, maxRangeBytes: 1000 });
     for (const [bytes, minutes] of [
       [100, 32],
@@ -267,7 +267,7 @@ describe('a replay stream', () => {
     }
   });
 
-  it('leaves its range open if its count differs, until the third time', () => {
+  it('leaves its range open if its count differed, until the third time', () => {
     const machine = machineOf(FIRST);
     for (let n = 0; n < 2; n++) {
       expect(machine.ended(FIRST, end(), got(6), NOW, 0.5)).toBe(false);
@@ -277,7 +277,7 @@ describe('a replay stream', () => {
     expect(machine.state).toMatchObject({ open: [], gaps: [{ ...FIRST, reason: 'unverified' }] });
   });
 
-  it('leaves its range open if it has more activities than announced', () => {
+  it('leaves its range open if it had more activities than announced', () => {
     const machine = machineOf(FIRST);
     expect(machine.ended(FIRST, end(), got(8), NOW, 0.5)).toBe(false);
     expect(openOf(machine)).toEqual([FIRST]);
@@ -285,7 +285,7 @@ describe('a replay stream', () => {
     expect(machine.state).toMatchObject({ open: [], gaps: [] });
   });
 
-  it('confirms its range except the failed minutes if it ends with errors', () => {
+  it('confirms its range except the failed minutes if it ended with errors', () => {
     const machine = machineOf(FIRST);
     const told = end({ outcome: 'completed_with_errors', minutesFailed: [minute(2), minute(9)] });
     expect(machine.ended(FIRST, told, got(7), NOW, 0.5)).toBe(true);
@@ -303,7 +303,7 @@ describe('a replay stream', () => {
     expect(openOf(machine)).toEqual([unprocessedRange]);
   });
 
-  it('leaves its range open if it is cut', () => {
+  it('leaves its range open if it was cut', () => {
     const machine = machineOf();
     for (let n = 0; n < 4; n++) {
       machine.cut(NOW, 0.5);
@@ -311,7 +311,7 @@ describe('a replay stream', () => {
     }
   });
 
-  it('halves the next range, down to 2 minutes, if it is cut', () => {
+  it('halves the next range, down to 2 minutes, if it was cut', () => {
     const machine = machineOf();
     for (const minutes of [8, 4, 2, 2]) {
       machine.cut(NOW, 0.5);
@@ -319,7 +319,7 @@ describe('a replay stream', () => {
     }
   });
 
-  it('is repeated immediately if it is cut, and after longer waits if it is cut again', () => {
+  it('is repeated immediately if it was cut once, and after longer and longer waits after that', () => {
     const machine = machineOf();
     machine.cut(NOW, 1);
     expect(at(machine)).toMatchObject({ do: 'connect' });

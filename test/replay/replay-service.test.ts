@@ -123,7 +123,7 @@ describe('a replay of the local service', () => {
   );
 
   it.each(['none', 'part'] as const)(
-    'requests failed minutes again after the service delivered %s of their posts',
+    'requests failed minutes again even if the service delivered %s of their posts',
     async deliver => {
       const whole = await rawOf();
       const minutes = [3, 4, 9].map(n => formatTimestamp(window.from + n * MINUTE));
@@ -137,14 +137,14 @@ describe('a replay of the local service', () => {
     },
   );
 
-  it('does not wait for a connection limit that the service has relaxed', async () => {
+  it('does not wait for a connection limit that the service does not enforce', async () => {
     const waits: string[] = [];
     const timings = { firstChunkMs: MINUTE, maxChunkMs: MINUTE };
     await collect()(posts({ timings, onWait: ({ reason }) => waits.push(reason) }));
     expect(waits).toEqual([]);
   });
 
-  it('reports minutes that the service never delivers', async () => {
+  it('reports minutes that the service never delivers as gaps', async () => {
     const minute = formatTimestamp(window.from + 5 * MINUTE);
     service.faults.plant({ kind: 'minutes-failed', minutes: [minute], times: 'always' });
     const got: unknown[] = [];
@@ -156,7 +156,7 @@ describe('a replay of the local service', () => {
     expect(got.length).toBeGreaterThan(100);
   });
 
-  it('delivers everything exactly once despite any faults and restarts', async () => {
+  it('delivers every post exactly once despite any faults and restarts', async () => {
     const whole = await rawOf();
     const anyFault: fc.Arbitrary<Fault> = fc.oneof(
       fc.record({
@@ -240,16 +240,16 @@ describe('a replay of the local service', () => {
   });
 });
 
-describe('rules of the local service', () => {
+describe('replay rules of the local service', () => {
   const RAIN_AND_SNOW = [{ value: 'snow', tag: 'w' }, { value: 'rain' }];
   const listOf = (of: ReturnType<typeof acme>) => collect()(replayRules.list(of));
 
-  it('are added with their ids', async () => {
+  it('get ids when they are added', async () => {
     const added = await replayRules.add(acme(), RAIN_AND_SNOW);
     expect(added.every(({ created, id }) => created && /^\d{15,}$/.test(id ?? ''))).toBe(true);
   });
 
-  it('are not added again', async () => {
+  it('are not added twice', async () => {
     const of = acme();
     await replayRules.add(of, RAIN_AND_SNOW);
     const [again] = await replayRules.add(of, [{ value: 'snow' }]);
@@ -259,20 +259,20 @@ describe('rules of the local service', () => {
     });
   });
 
-  it('are listed as they were added', async () => {
+  it('are listed with the values and tags they were added with', async () => {
     const of = acme();
     const added = await replayRules.add(of, RAIN_AND_SNOW);
     expect(await listOf(of)).toEqual(added.map(({ value, tag, id }) => ({ value, tag, id })));
   });
 
-  it('are fetched by id', async () => {
+  it('can be fetched by id', async () => {
     const of = acme();
     const added = await replayRules.add(of, RAIN_AND_SNOW);
     const listed = await listOf(of);
     expect(await replayRules.get(of, [added[1]?.id ?? ''])).toEqual([listed[1]]);
   });
 
-  it('are refused with a reason', async () => {
+  it('are rejected with a reason if they are invalid', async () => {
     const error = await replayRules
       .add(acme(), [{ value: 'ok' }, { value: '-only' }])
       .catch(e => e);
@@ -285,7 +285,7 @@ describe('rules of the local service', () => {
     expect(verdicts.map(({ valid }) => valid)).toEqual([false, true]);
   });
 
-  it('are synchronised with a list', async () => {
+  it('are changed by syncRules to equal a list', async () => {
     const of = acme();
     await replayRules.add(of, RAIN_AND_SNOW);
     const wanted = [{ value: 'snow', tag: 'x' }, { value: 'ice' }];
@@ -296,7 +296,7 @@ describe('rules of the local service', () => {
     ]);
   });
 
-  it('are deleted by value', async () => {
+  it('can be deleted by value', async () => {
     const of = acme();
     await replayRules.add(of, [{ value: 'ice' }]);
     expect(await replayRules.delete(of, [{ value: 'ice' }, { value: 'Ice' }])).toMatchObject([

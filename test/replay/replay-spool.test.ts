@@ -36,7 +36,7 @@ const blocks = fc.array(
   { maxLength: 6 },
 );
 
-describe('a spool', () => {
+describe('ReplaySpool, the disk buffer of a replay,', () => {
   it('returns every record unchanged, from memory or disk', async () => {
     await fc.assert(
       fc.asyncProperty(blocks, fc.nat(600), async (batches, maxMemory) => {
@@ -63,7 +63,7 @@ describe('a spool', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('writes more records than one system call accepts', async () => {
+  it('writes more records at a time than one system call accepts', async () => {
     const spool = new ReplaySpool(folder, 0);
     const records = Array.from({ length: 5_000 }, (_, i) => Buffer.from(`{"n":${i}}`));
     await spool.add(records);
@@ -72,7 +72,7 @@ describe('a spool', () => {
     await spool.close();
   });
 
-  it('accepts records while earlier records are being written, and keeps their order', async () => {
+  it('accepts records while it writes earlier ones, and keeps their order', async () => {
     const spool = new ReplaySpool(folder, 1_000);
     const records = Array.from({ length: 300 }, (_, i) =>
       Buffer.from(`{"n":${i},"text":"${'x'.repeat(i * 997)}"}`),
@@ -125,7 +125,7 @@ describe('a spool', () => {
     }
   });
 
-  it('reports a failed disk to the next caller, and can still be closed', async () => {
+  it('reports a disk error to the next caller, and can still be closed', async () => {
     const gone = path.join(folder, 'gone');
     const record = Buffer.from('{"n":1}');
     const spool = new ReplaySpool(gone, 0);
@@ -136,7 +136,7 @@ describe('a spool', () => {
     await spool.close();
   });
 
-  it('loses nothing after an empty batch', async () => {
+  it('keeps the records before and after an empty batch', async () => {
     const spool = new ReplaySpool(folder, 0);
     await spool.add([Buffer.from('{"n":1}')]);
     await new Promise(resolve => setTimeout(resolve, 20));

@@ -20,8 +20,8 @@ import {
 
 setUpReplay();
 
-describe('a wait of a replay', () => {
-  it('is reported for minutes in the future', async () => {
+describe('a wait during a replay', () => {
+  it('is reported if minutes are still in the future', async () => {
     const from = floorTo(MINUTE, Date.now() - 20 * MINUTE);
     const window = { from, to: from + 5 * MINUTE };
     const until = window.to + 30 * MINUTE;
@@ -59,7 +59,7 @@ describe('a wait of a replay', () => {
     expect(progress.wait).toBe(undefined);
   });
 
-  it('is shown only once for a retry, even if the timer ends early', async () => {
+  it('before a retry is shown only once, even if the timer fires early', async () => {
     const window = past(2);
     server.script.push(status(503));
     server.otherwise = wholeReplay(wirePosts(window));
@@ -80,7 +80,7 @@ describe('a wait of a replay', () => {
     expect(progress.wait).toBe(undefined);
   });
 
-  it('is reported for the connection limit', async () => {
+  it('is reported if the connection limit is reached', async () => {
     const window = past(200);
     server.otherwise = wholeReplay(wirePosts(window, 1));
     const waits: ReplayWait[] = [];
@@ -90,7 +90,7 @@ describe('a wait of a replay', () => {
     expect(waits.every(({ waitMs }) => waitMs > 0)).toBe(true);
   });
 
-  it('is refused for a `toDate` more than 366 days ahead of the service', async () => {
+  it('is refused if `toDate` is more than 366 days ahead of the service', async () => {
     const far = { ...past(2), to: Date.now() + 367 * DAY };
     const of = acme({ serviceTime: timing.now });
     expect(() => posts(far, {}, of)).toThrow(OptionError);

@@ -43,7 +43,7 @@ describe('a replay', () => {
       expect(got.map(({ raw }) => raw.toString())).toEqual(sent.map(({ json }) => json));
     });
 
-    it('doubles the minutes of each connection', async () => {
+    it('doubles the minutes of each next connection', async () => {
       await wholeWindow();
       expect(server.received.map(windowOf).map(({ from, to }) => (to - from) / MINUTE)).toEqual([
         16, 32, 52,
@@ -82,7 +82,7 @@ describe('a replay', () => {
     ]);
   });
 
-  it('treats text within a post that looks like an info message as text', async () => {
+  it('does not mistake text within a post for an info message', async () => {
     const window = past(2);
     const sent = wirePosts(window);
     expect(sent[0]?.json).toContain('Replay Request Completed');
@@ -90,7 +90,7 @@ describe('a replay', () => {
     expect(idsOf(await collected(posts(window)))).toEqual(idsOf(sent));
   });
 
-  it('takes seven connections for a day, and reports the expected duration when it waits', async () => {
+  it('needs 7 connections for a day, and reports the expected duration when it waits', async () => {
     const window = past(24 * 60);
     const sent = wirePosts(window, 1, 'x');
     server.otherwise = wholeReplay(sent);
@@ -124,7 +124,7 @@ describe('a replay', () => {
     expect(left[0]).toBeLessThanOrEqual(leftMs);
   });
 
-  it('keeps ranges short after a range has written much to disk', async () => {
+  it('requests shorter ranges after a range has written much to disk', async () => {
     const window = past(100);
     const sent = wirePosts(window);
     server.otherwise = wholeReplay(sent);
@@ -139,8 +139,8 @@ describe('a replay', () => {
   });
 });
 
-describe('a gap of minutes older than five days', () => {
-  it('is reported after everything else is delivered', async () => {
+describe('the gap of a replay for minutes older than five days', () => {
+  it('is reported after all other minutes are delivered', async () => {
     const from = floorTo(MINUTE, Date.now() - 5 * DAY - 3 * MINUTE);
     const window = { from, to: from + 20 * MINUTE };
     const sent = wirePosts(window);
@@ -154,7 +154,7 @@ describe('a gap of minutes older than five days', () => {
   });
 });
 
-describe('the clock of the service', () => {
+describe('the clock of the service in a replay', () => {
   it.each([-700 * DAY, -9 * DAY, 9 * DAY, 700 * DAY])(
     'decides which minutes can be replayed, %i ms off the local clock',
     async offsetMs => {
@@ -169,7 +169,7 @@ describe('the clock of the service', () => {
   );
 
   it.each([-6 * 365 * DAY, 4 * 365 * DAY])(
-    'is requested again by a replay after it moved by %i ms',
+    'is requested again after it has moved by %i ms',
     async offsetMs => {
       const of = acme();
       let movedMs = 0;
@@ -186,7 +186,7 @@ describe('the clock of the service', () => {
     },
   );
 
-  it('may change while a replay waits', async () => {
+  it('may be moved while the replay waits', async () => {
     let offsetMs = 0;
     server.now = () => timing.now() + offsetMs;
     const to = floorTo(MINUTE, Date.now()) + 3 * HOUR;
@@ -204,7 +204,7 @@ describe('the clock of the service', () => {
     expect(timing.slept.reduce((sum, ms) => sum + ms, 0)).toBeLessThan(10_000);
   });
 
-  it('allows the oldest minute of the five days', async () => {
+  it('lets a replay request the oldest minute of the last five days', async () => {
     server.now = () => Date.UTC(2024, 4, 15, 12, 0, 59);
     const from = Date.UTC(2024, 4, 10, 12);
     const window = { from, to: from + 2 * MINUTE };
@@ -216,8 +216,8 @@ describe('the clock of the service', () => {
   });
 });
 
-describe('options of a replay', () => {
-  it('are checked before it connects', () => {
+describe('the options of a replay', () => {
+  it('are checked before a connection is opened', () => {
     const window = past(2);
     const wrong: object[] = [
       { streamType: 'powertrack' },

@@ -22,8 +22,8 @@ const OTHER_BODIES = [
 
 const sentBodies = () => server.received.map(({ body }) => body);
 
-describe('rules of a replay stream', () => {
-  it('are added with exact ids, at the URL of the stream', async () => {
+describe('the rules of a replay stream', () => {
+  it('are added with exact ids at the URL of the stream', async () => {
     const added = await addReplayRules(acme, [{ value: 'snow', tag: 'w' }, { value: 'rain' }]);
     expect(added).toEqual([
       { value: 'snow', tag: 'w', id: '9007199254740993', created: true },
@@ -35,7 +35,7 @@ describe('rules of a replay stream', () => {
     expect(sentBodies()).toEqual(['{"rules":[{"value":"snow","tag":"w"},{"value":"rain"}]}']);
   });
 
-  it('are reported as not created, with the reason, if they exist already', async () => {
+  it('are reported as not created, with the reason, if they already exist', async () => {
     stream.hold('snow', 'old');
     const [added] = await addReplayRules(acme, [{ value: 'snow', tag: 'new' }]);
     expect(added).toMatchObject({
@@ -45,7 +45,7 @@ describe('rules of a replay stream', () => {
     expect(stream.rules.get('snow')?.tag).toBe('old');
   });
 
-  it('are added even if the 201 has no body', async () => {
+  it('are added even if the 201 response has no body', async () => {
     for (const body of ['', '{"sent":"x"}']) {
       server.script.push(status(201, body));
       expect(await addReplayRules(acme, [{ value: 'snow' }])).toEqual([
@@ -54,14 +54,17 @@ describe('rules of a replay stream', () => {
     }
   });
 
-  it.each(OTHER_BODIES)('are added only once, whatever the body of the 201 is: %j', async body => {
-    server.script.push(status(201, body));
-    expect(await addReplayRules(acme, [{ value: 'snow' }])).toMatchObject([{ created: true }]);
-    expect(server.received.length).toBe(1);
-  });
+  it.each(OTHER_BODIES)(
+    'are added only once, whatever the body of the 201 response: %j',
+    async body => {
+      server.script.push(status(201, body));
+      expect(await addReplayRules(acme, [{ value: 'snow' }])).toMatchObject([{ created: true }]);
+      expect(server.received.length).toBe(1);
+    },
+  );
 
   it.each(OTHER_BODIES)(
-    'are deleted only once, whatever the body of the 200 is: %j',
+    'are deleted only once, whatever the body of the 200 response: %j',
     async body => {
       server.script.push(status(200, body));
       expect(await deleteReplayRules(acme, [{ value: 'snow' }, { value: 'rain' }])).toEqual([
@@ -72,7 +75,7 @@ describe('rules of a replay stream', () => {
     },
   );
 
-  it('are refused with the message of the service if a 422 does not list them', async () => {
+  it('cause an error with the message of the service if a 422 does not list them', async () => {
     server.script.push(status(422, '{"error":{"message":"Too many rules"}}'));
     const error = await addReplayRules(acme, [{ value: 'snow' }]).catch(e => e);
     expect(error).toBeInstanceOf(HttpError);
@@ -80,14 +83,14 @@ describe('rules of a replay stream', () => {
     expect(server.received.length).toBe(1);
   });
 
-  it('are not called invalid if the validation response omits them', async () => {
+  it('are not called invalid if the validation response does not mention them', async () => {
     server.script.push(status(200, '{"detail":[]}'));
     await expect(validateReplayRules(acme, [{ value: 'snow' }])).rejects.toThrow(
       'does not say whether the rule "snow" is valid',
     );
   });
 
-  it('are refused together, each with its reason as data', async () => {
+  it('are all rejected if one is invalid, with the result of each rule in the error', async () => {
     const error = await addReplayRules(acme, [{ value: 'ok' }, { value: 'has:vidoes' }]).catch(
       e => e,
     );
@@ -109,7 +112,7 @@ describe('rules of a replay stream', () => {
     for (const body of sentBodies()) expect(Buffer.byteLength(body)).toBeLessThanOrEqual(1_000_000);
   });
 
-  it('are refused before a request if one is larger than a request', async () => {
+  it('cause an error before any request if one is larger than a request may be', async () => {
     const rules = [{ value: 'fine' }, { value: 'x'.repeat(1_000_000) }];
     await expect(addReplayRules(acme, rules)).rejects.toThrow(OptionError);
     expect(stream.rules.size).toBe(0);
@@ -143,7 +146,7 @@ describe('rules of a replay stream', () => {
     ]);
   });
 
-  it('are deleted even if they are listed twice', async () => {
+  it('are deleted without an error if a call lists them twice', async () => {
     stream.hold('snow');
     const id = stream.hold('undefined');
     const gone = await deleteReplayRules(acme, [
@@ -156,7 +159,7 @@ describe('rules of a replay stream', () => {
     expect(gone.map(({ deleted }) => deleted)).toEqual([true, true, true, false, false]);
   });
 
-  it('are checked before anything is sent', async () => {
+  it('cause an OptionError before anything is sent if they have a wrong type', async () => {
     for (const rules of [[null], ['snow'], [undefined], [{}], 'snow', null, [{ value: 7 }]]) {
       await expect(addReplayRules(acme, unchecked(rules))).rejects.toThrow(OptionError);
       await expect(deleteReplayRules(acme, unchecked(rules))).rejects.toThrow(OptionError);
@@ -169,7 +172,7 @@ describe('rules of a replay stream', () => {
     expect(server.received).toEqual([]);
   });
 
-  it('are fetched by ids, which are sent as bare integers', async () => {
+  it('are fetched by ids, which are sent as JSON integers', async () => {
     const id = stream.hold('snow', 'w');
     expect(await getReplayRules(acme, [id, '12'])).toEqual([{ value: 'snow', tag: 'w', id }]);
     expect(sentBodies()).toEqual([`{"rule_ids":[${id},12]}`]);
@@ -177,7 +180,7 @@ describe('rules of a replay stream', () => {
     await expect(getReplayRules(acme, [unchecked(12)])).rejects.toThrow(OptionError);
   });
 
-  it('are validated in their order, whatever the order of the response', async () => {
+  it('are reported as valid or not in their own order, whatever the order of the response', async () => {
     const rules = [{ value: 'has:vidoes' }, { value: 'snow' }];
     expect(await validateReplayRules(acme, rules)).toEqual([
       { value: 'has:vidoes', valid: false, reason: 'Unknown value (at position 1)' },
@@ -187,7 +190,7 @@ describe('rules of a replay stream', () => {
     expect(stream.rules.size).toBe(0);
   });
 
-  it('cause an error with an explanation if a 406 comes during a replay', async () => {
+  it('cause an error that explains a 406 if they are changed during a replay', async () => {
     stream.connections = 1;
     for (const call of [
       addReplayRules(acme, [{ value: 'snow' }]),
@@ -201,7 +204,7 @@ describe('rules of a replay stream', () => {
     }
   });
 
-  it('are changed at most five times in 5 s, and retried after a broken connection', async () => {
+  it('are changed at most 5 times in 5 s, with retries after a broken connection', async () => {
     server.script.push(reset, status(503));
     const timing = impatient();
     const busy = account({ ...addresses(), timing }, {});

@@ -34,7 +34,7 @@ import {
 
 setUpReplay();
 
-describe('a consumer of a replay', () => {
+describe('the consumer of a replay', () => {
   it('does not slow down the connection if it is slow', async () => {
     const window = past(16);
     const sent = wirePosts(window, 40);
@@ -69,7 +69,7 @@ describe('a consumer of a replay', () => {
     add.mockRestore();
   });
 
-  it('ends everything immediately if it stops early or aborts during a wait', async () => {
+  it('closes the connection and the disk buffer immediately if it stops early or aborts during a wait', async () => {
     const window = past(200);
     server.otherwise = wholeReplay(wirePosts(window, 50));
     for await (const _ of posts(window, { maxMemory: 0 })) break;
@@ -92,7 +92,7 @@ describe('a consumer of a replay', () => {
     await expect(flow[Symbol.asyncIterator]().next()).rejects.toThrow('enough');
   });
 
-  it('gets each activity exactly once, whichever cursor it resumes from', async () => {
+  it('receives each activity exactly once, whichever cursor it resumes from', async () => {
     const window = past(60);
     const sent = wirePosts(window, 2);
     await fc.assert(
@@ -133,7 +133,7 @@ describe('a consumer of a replay', () => {
     );
   });
 
-  it('cannot resume from a damaged cursor or that of another replay', async () => {
+  it('cannot resume from a damaged cursor or from one of another replay', async () => {
     const window = past(2);
     server.otherwise = wholeReplay(wirePosts(window));
     let cursor: Cursor | undefined;
@@ -153,7 +153,7 @@ describe('a consumer of a replay', () => {
   });
 });
 
-describe('the folder of a replay', () => {
+describe('the folder for the disk buffer of a replay', () => {
   const timings = { firstChunkMs: MINUTE, maxChunkMs: MINUTE };
 
   /**
@@ -198,7 +198,7 @@ describe('the folder of a replay', () => {
     expect([...first.ids, ...second.ids]).toEqual(idsOf(sent));
   });
 
-  it('causes an error that names it if it is deleted during a run', async () => {
+  it('is named in the error if it is deleted during a run', async () => {
     const window = past(20);
     const sent = wirePosts(window, 2);
     server.otherwise = wholeReplay(sent);

@@ -31,7 +31,7 @@ function simulateAll(seeds: number, parts: Parts = REAL_PARTS): Sums {
 }
 
 describe(`${REPLAYS} replays against a service that fails in every way`, () => {
-  it('deliver each post exactly once or report its gap, within the budget', () => {
+  it('deliver each post exactly once or report its gap, within the connection limit', () => {
     const sums = simulateAll(REPLAYS);
     expect(sums.worst).toEqual([]);
     expect(sums).toMatchObject({ lost: 0, doubled: 0, overBudget: 0 });
@@ -162,7 +162,7 @@ function believing(change: (end: ReplayEnd) => ReplayEnd): typeof ReplayMachine 
 }
 
 describe('the replay simulation', () => {
-  it.each(Object.entries(MUTANTS))('notices when %s', (_, { parts, breaks }) => {
+  it.each(Object.entries(MUTANTS))('detects the mistake that %s', (_, { parts, breaks }) => {
     const sums = simulateAll(120, { ...REAL_PARTS, ...parts });
     expect(sums[breaks]).toBeGreaterThan(0);
   });

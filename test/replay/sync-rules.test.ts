@@ -11,8 +11,8 @@ setUpRules();
 
 const held = () => [...stream.rules.values()].map(({ value, tag }) => ({ value, tag }));
 
-describe('replayRules', () => {
-  it('streams the rules, with exact ids', async () => {
+describe('listReplayRules as a source', () => {
+  it('delivers the rules with exact ids', async () => {
     const ids = Array.from({ length: 5_000 }, (_, n) => stream.hold(`rule ${n}`, `${n}`));
     const rules = await collect()(listReplayRules(acme));
     expect(rules.map(rule => (rule as { id?: string }).id)).toEqual(ids);
@@ -66,7 +66,7 @@ describe('syncRules', () => {
     expect(warnings[0]).not.toContain('squall');
   });
 
-  it('changes the rules of the stream to the list, and changes nothing in a second run', async () => {
+  it('changes the rules of the stream to equal a list, and changes nothing in a second run', async () => {
     const changes = await syncRules(acme, wanted);
     expect(changes).toMatchObject({ unchanged: 1, applied: true });
     expect(held()).toEqual([
@@ -107,7 +107,7 @@ describe('syncRules', () => {
     expect(held()).toEqual(before);
   });
 
-  it('adds before it deletes, so that every old rule remains if adding fails', async () => {
+  it('adds rules before it deletes others, so that no old rule is lost if adding fails', async () => {
     const before = held();
     stream.hasValidation = false;
     const error = await syncRules(acme, [{ value: 'has:vidoes' }]).catch(e => e);
@@ -115,19 +115,22 @@ describe('syncRules', () => {
     expect(held()).toEqual(before);
   });
 
-  it.each(['', 'OK'])('adds missing rules if the 200 of a delete has the body %j', async body => {
-    stream.deletedBody = body;
-    await syncRules(acme, wanted);
-    expect(held()).toEqual([
-      { value: 'keep', tag: 'k' },
-      { value: 'add', tag: null },
-      { value: 'retag', tag: 'new' },
-    ]);
-    const deletes = server.received.filter(({ url }) => url.includes('_method=delete'));
-    expect(deletes.length).toBe(1);
-  });
+  it.each(['', 'OK'])(
+    'still adds the missing rules if the 200 response to a delete has the body %j',
+    async body => {
+      stream.deletedBody = body;
+      await syncRules(acme, wanted);
+      expect(held()).toEqual([
+        { value: 'keep', tag: 'k' },
+        { value: 'add', tag: null },
+        { value: 'retag', tag: 'new' },
+      ]);
+      const deletes = server.received.filter(({ url }) => url.includes('_method=delete'));
+      expect(deletes.length).toBe(1);
+    },
+  );
 
-  it('works if the service has no validation endpoint', async () => {
+  it('changes the rules even if the service has no validation endpoint', async () => {
     stream.hasValidation = false;
     await syncRules(acme, wanted);
     expect(held().length).toBe(3);
@@ -135,7 +138,7 @@ describe('syncRules', () => {
     expect(paths.filter(path => path.endsWith('/validation.json')).length).toBe(1);
   });
 
-  it('does not delete a rule for a new tag if the service would refuse it now', async () => {
+  it('keeps a rule with its old tag if the service would no longer accept the rule', async () => {
     stream.hold('old has:vidoes', 'a');
     const before = held();
     const retag = { value: 'old has:vidoes', tag: 'b' };
@@ -143,14 +146,14 @@ describe('syncRules', () => {
     expect(held()).toEqual(before);
   });
 
-  it('refuses a misspelt `dryRun`', async () => {
+  it('throws an OptionError for a misspelt `dryRun`', async () => {
     for (const options of [{ dryrun: true }, { dryRun: 'yes' }, null])
       await expect(syncRules(acme, wanted, unchecked(options))).rejects.toThrow(OptionError);
     await expect(syncRules(acme, [{ value: 'a', tag: unchecked(7) }])).rejects.toThrow(OptionError);
     expect(server.received).toEqual([]);
   });
 
-  it('refuses two tags for the same value before a request', async () => {
+  it('throws an OptionError before any request if a value has two tags', async () => {
     const twice = [
       { value: 'a', tag: 'x' },
       { value: 'a', tag: 'y' },
