@@ -13,7 +13,7 @@ it.each([
   pair('a@example.com'),
   pair('ab@example.com'),
   pair('abc@example.com'),
-])('OutputSearch finds a secret cut at any byte: %s', async printed => {
+])('OutputSearch finds a secret that is split between chunks at any byte: %s', async printed => {
   const line = `Basic ${printed} is wrong\n`;
   for (let at = 0; at <= line.length; at++) {
     const stream = new PassThrough();

@@ -26,8 +26,8 @@ const expected: CountBucket[] = Array.from({ length: 720 }, (_, i) => {
   return { timePeriod: formatTimestamp(at), start: new Date(at), count: (at / HOUR) % 97 };
 });
 
-describe('counts', () => {
-  it('return every bucket of every page, including partial buckets', async () => {
+describe('the buckets of counts()', () => {
+  it('are those of every page, including partial buckets', async () => {
     const all = await pipeline(counts(testAccount(server), SNOW), collect());
     expect(all).toEqual(expected);
     expect(server.received.length).toBe(8);
@@ -37,7 +37,7 @@ describe('counts', () => {
     expect(second?.params).toEqual({ ...first?.params, next: expect.any(String) });
   });
 
-  it('cover the whole window in every process of a script with shards', async () => {
+  it('cover the whole window even in a process with a shard', async () => {
     const shard = { index: 2, of: 8 };
     const shared = testAccount(server, { shard });
     expect(await pipeline(counts(shared, SNOW), collect())).toEqual(expected);
@@ -46,7 +46,7 @@ describe('counts', () => {
     );
   });
 
-  it('are returned in the order of the service', async () => {
+  it('have the order in which the service sends them', async () => {
     server.otherwise = countPages(100, { order: 'descending' });
     expect(await pipeline(counts(testAccount(server), SNOW), collect())).toEqual(
       expected.toReversed(),
@@ -54,7 +54,7 @@ describe('counts', () => {
   });
 
   it.each(['day', 'hour', 'minute'] as const)(
-    'are requested by %s, by GET and by POST',
+    'are the same by %s whether requested by GET or POST',
     async bucket => {
       server.otherwise = countPages(10_000);
       const options: CountsOptions = {
@@ -77,7 +77,7 @@ describe('counts', () => {
     },
   );
 
-  it('resume from any cursor', async () => {
+  it('continue from any cursor', async () => {
     let seen = 0;
     for await (const { items, cursor } of counts(testAccount(server), SNOW).batches()) {
       seen += items.length;
@@ -88,7 +88,7 @@ describe('counts', () => {
     expect(seen).toBe(720);
   });
 
-  it('continue after faults, and return every bucket exactly once', async () => {
+  it('are each returned exactly once despite faults', async () => {
     const page = { results: [{ timePeriod: '202401010000', count: 1 }], totalCount: 1, ...ECHO };
     server.script.push(
       status(503),
@@ -102,7 +102,7 @@ describe('counts', () => {
     expect(await pipeline(counts(testAccount(server), SNOW), collect())).toEqual(expected);
   });
 
-  it('report their progress', async () => {
+  it('advance the fraction and the received count of the progress', async () => {
     const progress = new Progress();
     const fractions: number[] = [];
     for await (const _batch of counts(testAccount(server), SNOW).batches({ progress }))
@@ -123,7 +123,7 @@ describe('counts', () => {
     ['query', { query: '' }],
     ['product', { product: 'all' }],
     ['toDate', { toDate: '202401010000' }],
-  ])('are refused for a bad %s before anything is sent', (option, options) => {
+  ])('are not requested with a bad %s, which causes an OptionError', (option, options) => {
     const act = () => counts(testAccount(server), { ...SNOW, ...options } as CountsOptions);
     expect(act).toThrow(OptionError);
     expect(act).toThrow(`\`${option}\``);
@@ -159,7 +159,7 @@ describe('counts', () => {
     ],
     ['another bucket', buckets([], { requestParameters: { bucket: 'day' } }), 'bucket'],
     ['other dates', buckets([], { requestParameters: { fromDate: '202401020000' } }), 'fromDate'],
-  ])('fail with an error for %s', async (_what, reply, message) => {
+  ])('cause an error for %s', async (_what, reply, message) => {
     const thrown = () =>
       pipeline(counts(testAccount(server), SNOW), collect()).catch((caught: unknown) => caught);
     server.script.push(reply);
@@ -193,21 +193,21 @@ describe('counts', () => {
     ['a bucket twice', [page([...hours(0, 720), ...hours(7, 8)])], 'the bucket 202401010700 twice'],
     ['a bucket in two pages', [page(hours(0, 9), 'a'), page(hours(8, 720))], '202401010800 twice'],
     ['the same page twice', [page(hours(0, 9), 'a'), page(hours(0, 9), 'b')], '010000 twice'],
-  ])('fail as incomplete with %s', async (_what, replies, message) => {
+  ])('cause an IncompleteError with %s', async (_what, replies, message) => {
     server.script.push(...replies);
     const error = await gathered().catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(replies.length > 1 ? IncompleteError : DataError);
     expect((error as Error).message).toContain(message);
   });
 
-  it('are complete for pages in any order', async () => {
+  it('are complete whatever the order of the pages', async () => {
     const parts = [hours(300, 400), hours(0, 100).reverse(), hours(400, 720), hours(100, 300)];
     for (const [i, part] of parts.entries())
       server.script.push(page(part, i < 3 ? `token ${i}` : undefined));
     expect((await gathered()).length).toBe(720);
   });
 
-  it('that start with a `next` must reach an end of the window', async () => {
+  it('must reach an end of the window if they start with a `next` token', async () => {
     server.script.push(page(hours(500, 720)));
     expect((await gathered({ next: 'token' })).length).toBe(220);
     server.script.push(page(hours(0, 200).reverse()));
@@ -216,7 +216,7 @@ describe('counts', () => {
     await expect(gathered({ next: 'token' })).rejects.toThrow('skipped the bucket 202401302300');
   });
 
-  it('accept a first bucket that starts within its hour, and a last bucket that is cut short', async () => {
+  it('may start within an hour and end within an hour', async () => {
     const dates = { fromDate: '202401010030', toDate: '202401010230' };
     for (const periods of [
       ['202401010030', '202401010100', '202401010200'],
@@ -229,7 +229,7 @@ describe('counts', () => {
     }
   });
 
-  it('fail with an error if `next` repeats', async () => {
+  it('cause an error if `next` repeats', async () => {
     server.otherwise = buckets([], { next: 'again', totalCount: 0 });
     const run = pipeline(counts(testAccount(server), SNOW), collect());
     await expect(run).rejects.toThrow('repeats the `next` token');
@@ -243,7 +243,7 @@ describe('counts', () => {
       'its content-type is text/html; charset=utf-8',
     ],
     [{}, 'its content-type is missing'],
-  ])('show the content type of an HTML page: %j', async (headers, type) => {
+  ])('cause an error with the content type of an HTML page: %j', async (headers, type) => {
     server.otherwise = status(200, PAGE, headers);
     const error = await gathered().catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(DataError);
@@ -252,7 +252,7 @@ describe('counts', () => {
     expect(server.received.length).toBe(1);
   });
 
-  it('fail with an error for an error response', async () => {
+  it('cause an error for an error response', async () => {
     server.script.push(
       status(401, '{"error":{"message":"Unauthorized: Stream is not enabled for count requests"}}'),
     );

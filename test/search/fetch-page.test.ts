@@ -78,7 +78,7 @@ describe('an invalid response ends a search', () => {
     expect(found.length).toBe(3);
   });
 
-  it('with an error if `next` was received before a resume', async () => {
+  it('with an error if a resumed run receives an earlier `next` again', async () => {
     server.script.push(page({ next: 'a' }), page({ next: 'b' }));
     const first = await run({ pages: 1 });
     server.script.unshift(page({ next: 'a' }));
@@ -86,7 +86,7 @@ describe('an invalid response ends a search', () => {
     expect((error as Error).message).toContain('repeats');
   });
 
-  it('with an error if default dates change from page to page', async () => {
+  it('with an error if the default dates change from page to page', async () => {
     const moved = (toDate: string) =>
       page({ next: toDate, requestParameters: { fromDate: '202401010000', toDate } });
     const { fromDate: _f, toDate: _t, ...undated } = SNOW;

@@ -40,7 +40,7 @@ import {
 
 setUpService();
 
-describe('an incremental search', () => {
+describe('search() with `incremental`', () => {
   describe('within the same minute', () => {
     const again = async () => {
       const folder = await temporaryFolder();
@@ -60,7 +60,7 @@ describe('an incremental search', () => {
       return { added, told, requests, before, after: await stored() };
     };
 
-    it('reports nothing new in progress and result', async () => {
+    it('reports no new posts in its progress and result', async () => {
       const { added, told } = await again();
       expect(added).toBe(0);
       expect(told.at(-1)).toMatchObject({ note: 'nothing new', received: 0, written: 0 });
@@ -76,7 +76,7 @@ describe('an incremental search', () => {
     });
   });
 
-  it('requests no minutes after the time of the service if the local clock is ahead', async () => {
+  it('requests no minutes in the future of the service if the local clock is ahead', async () => {
     const folder = await temporaryFolder();
     service.clock.set(START);
     const ahead = () => {
@@ -104,7 +104,7 @@ describe('an incremental search', () => {
     expect([...ends]).toEqual([searchable()]);
   });
 
-  it('reports minutes that 30day no longer has, and continues after them', async () => {
+  it('reports minutes that are too old for 30day as a gap, and continues after them', async () => {
     const folder = await temporaryFolder();
     service.clock.set(START);
     const common = { ...NIGHTLY, product: '30day', maxResults: 500 } as const;

@@ -42,7 +42,7 @@ import {
 
 setUpService();
 
-describe('an incremental search', () => {
+describe('search() with `incremental`', () => {
   describe('in a second run', () => {
     const runTwice = async () => {
       const folder = await temporaryFolder();
@@ -65,7 +65,7 @@ describe('an incremental search', () => {
       expect(second.posts).toBe(first.posts + (second.added ?? 0));
     });
 
-    it('adds to the files of days', async () => {
+    it('appends to the files of days', async () => {
       const { folder, second } = await runTwice();
       const days = ['2024-05-08.jsonl', '2024-05-09.jsonl', '2024-05-10.jsonl'];
       expect(await readdir(folder)).toEqual([...days, 'checkpoint.json']);
@@ -73,7 +73,7 @@ describe('an incremental search', () => {
     });
   });
 
-  it('delivers each post exactly once over crashed, simultaneous and late runs', async () => {
+  it('delivers each post exactly once despite crashed, simultaneous and late runs', async () => {
     const span = fc.oneof(
       fc.integer({ min: 0, max: 90 * SECOND }),
       fc.integer({ min: 0, max: 2 * DAY }),
@@ -120,7 +120,7 @@ describe('an incremental search', () => {
     );
   }, 120_000);
 
-  it('refuses options that leave some of the window to another run', () => {
+  it('throws for options that would leave a part of the window to another run', () => {
     const refused = (options: Partial<SearchOptions>) => () =>
       search(local(), { ...NIGHTLY, ...options });
     for (const [name, value] of Object.entries({
@@ -136,7 +136,7 @@ describe('an incremental search', () => {
     );
   });
 
-  it('refuses a sink that cannot continue', async () => {
+  it('throws for a sink that could not continue in the next run', async () => {
     const folder = await temporaryFolder();
     const to = path.join(folder, '{day}.jsonl');
     const message = '`checkpoint` is missing: the source is `incremental`';
@@ -166,7 +166,7 @@ describe('an incremental search', () => {
     expect(text.split('\n').length).toBe(kept.split('\n').length + (added ?? 0));
   });
 
-  it('continues without a finished file that was moved, unless it has to add to it', async () => {
+  it('continues although a finished file was moved, unless it must append to that file', async () => {
     const folder = await temporaryFolder();
     service.clock.set(START);
     await run(folder);
@@ -182,7 +182,7 @@ describe('an incremental search', () => {
     expect((await linesIn(folder)).length).toBeGreaterThan(0);
   });
 
-  it('continues with several sources in merge and several branches of tee', async () => {
+  it('continues with several sources in merge() and several branches in tee()', async () => {
     const folder = await temporaryFolder();
     service.clock.set(START);
     const both = () =>
@@ -276,8 +276,8 @@ describe('an incremental search', () => {
   });
 });
 
-describe('incremental counts', () => {
-  it('deliver each whole bucket exactly once over any runs', async () => {
+describe('counts() with `incremental`', () => {
+  it('delivers each complete bucket exactly once over any runs', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom('day', 'hour', 'minute'),
@@ -322,8 +322,8 @@ describe('incremental counts', () => {
   }, 120_000);
 });
 
-describe('a complete checkpoint', () => {
-  it('reports since when it is complete, and sends no request', async () => {
+describe('a run with a complete checkpoint', () => {
+  it('reports since when it is complete without sending a request', async () => {
     const folder = await temporaryFolder();
     service.clock.set(START);
     const told: ProgressCounts[] = [];

@@ -45,7 +45,7 @@ async function taken(options: Parameters<typeof search>[1]) {
   return { posts: posts.length, requests };
 }
 
-describe('a preview', () => {
+describe('preview()', () => {
   it('predicts the posts and requests of a search', async () => {
     const { posts, pages, requests, queries } = await preview(acme, QUERY);
     expect(posts).toBeGreaterThan(30);
@@ -61,7 +61,7 @@ describe('a preview', () => {
     { slices: 40 },
     { shard: { index: 2, of: 3 } },
     { maxResults: 500 },
-  ])('takes %j into account', async option => {
+  ])('predicts the posts and requests correctly with %j', async option => {
     const options = { ...QUERY, ...option };
     const { posts, requests } = await preview(acme, options);
     const found = await taken(options);
@@ -71,19 +71,19 @@ describe('a preview', () => {
     else expect([requests, found.requests >= requests]).toEqual([40, true]);
   });
 
-  it('counts the request that finds the window of slices', async () => {
+  it('includes the request that slices need to learn the window', async () => {
     const open = { query: 'rain', product: '30day', maxResults: 500 } as const;
     expect((await preview(acme, { ...open, slices: 5 })).requests).toBe(6);
     expect((await preview(acme, { ...open })).requests).toBe(1);
   });
 
-  it('needs one request if no posts match', async () => {
+  it('predicts one request if no posts match', async () => {
     const nothing = { ...QUERY, query: 'thereisnosuchword' };
     expect(await preview(acme, nothing)).toMatchObject({ posts: 0, pages: 1, requests: 1 });
     expect(await taken(nothing)).toEqual({ posts: 0, requests: 1 });
   });
 
-  it('adds up the queries of packed rules', async () => {
+  it('adds up the queries that rules are packed into', async () => {
     const { posts, requests, queries } = await preview(acme, RULES);
     expect(queries.map(({ query }) => query)).toEqual(['coffee OR new', 'good day', 'good']);
     expect(posts).toBe(queries.reduce((sum, one) => sum + one.posts, 0));
@@ -92,18 +92,18 @@ describe('a preview', () => {
     expect(posts).toBeGreaterThan(found.posts);
   });
 
-  it('refuses the options that search refuses', async () => {
+  it('throws for the options for which search throws', async () => {
     await expect(preview(acme, { ...QUERY, query: '-x' })).rejects.toThrow(OptionError);
     await expect(preview(acme, { ...RULES, rules: [] })).rejects.toThrow(OptionError);
   });
 
-  it('fails with an HttpError if the service refuses counts', async () => {
+  it('rejects with an HttpError if the service refuses the counts', async () => {
     service.faults.plant({ kind: 'status', status: 401 });
     await expect(preview(acme, QUERY)).rejects.toThrow(HttpError);
     service.faults.clear();
   });
 
-  it('ends when its signal is aborted', async () => {
+  it('rejects when its signal is aborted', async () => {
     const reason = new Error('enough');
     const signal = AbortSignal.abort(reason);
     await expect(preview(acme, QUERY, { signal })).rejects.toBe(reason);

@@ -8,7 +8,7 @@ import { batchesOf, bytesOf, SNOW, server, setUpServer } from './scripted-search
 setUpServer();
 
 describe('the cursor of a search', () => {
-  it('resumes right after its batch, even after a round trip through JSON', async () => {
+  it('continues right after its batch, even after a round trip through JSON', async () => {
     const posts = januaryPosts(47);
     server.otherwise = searchPages(posts);
     const acme = testAccount(server);
@@ -26,7 +26,7 @@ describe('the cursor of a search', () => {
     expect(seen).toBe(47);
   });
 
-  it('continues a window that the service chose', async () => {
+  it('continues in the window that the service chose for the first page', async () => {
     const posts = januaryPosts(25);
     server.otherwise = searchPages(posts);
     const options: SearchOptions = { query: 'snow', product: '30day', maxResults: 10 };
@@ -36,7 +36,7 @@ describe('the cursor of a search', () => {
     expect(server.received.at(-1)?.params).not.toHaveProperty('toDate');
   });
 
-  it('continues to count towards a limit, and reaches a higher limit exactly', async () => {
+  it('counts posts of the previous run towards a limit, and reaches a higher limit exactly', async () => {
     const posts = januaryPosts(47);
     server.otherwise = searchPages(posts);
     const acme = testAccount(server);
