@@ -65,7 +65,7 @@ function expectedAuthor({ id, handle, name }: AuthorModel) {
 }
 
 describe('Activity', () => {
-  it('has the properties of the post in both formats and any JSON style', () => {
+  it('has the properties of its post in both formats and any JSON style', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes, model, format }) => {
         const activity = new Activity(bytes);
@@ -76,7 +76,7 @@ describe('Activity', () => {
     );
   });
 
-  it('gives the same values in whatever order its properties are read', () => {
+  it('returns the same values in whatever order its properties are read', () => {
     const properties = [
       'id',
       'postedAt',
@@ -107,7 +107,7 @@ describe('Activity', () => {
     );
   });
 
-  it('does not copy its bytes or those of nested posts', () => {
+  it('copies neither its bytes nor those of the nested posts', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes, model }) => {
         const { raw, retweeted, quoted, byteLength } = new Activity(bytes);
@@ -119,12 +119,12 @@ describe('Activity', () => {
     );
   });
 
-  it('does not copy an array of bytes that is not a Buffer', () => {
+  it('does not copy a Uint8Array that is not a Buffer', () => {
     const array = new TextEncoder().encode('{"id_str":"1"}');
     expect(new Activity(array).raw.buffer).toBe(array.buffer);
   });
 
-  it('takes the id from id_str, or from the digits of the number if there is no id_str', () => {
+  it('reads the id from id_str, or from the digits of id if there is no id_str', () => {
     const time = '"created_at":"Wed Oct 10 20:19:24 +0000 2018"';
     const idOf = (members: string) => new Activity(Buffer.from(`{${time},${members}}`)).id;
     expect(idOf('"id":505874924095815700,"id_str":"505874924095815681"')).toBe(
@@ -135,7 +135,7 @@ describe('Activity', () => {
     expect(idOf('"\\u0069d_str":"1\\u0032"')).toBe('12');
   });
 
-  it('takes the language from the enrichment in old posts without twitter_lang', () => {
+  it('reads the language of old posts without twitter_lang from the enrichment', () => {
     const gnip = { language: { value: 'it' } };
     const postedTime = '2011-05-06T17:39:47.000Z';
     expect(minimal({ postedTime, gnip }).lang).toBe('it');
@@ -143,7 +143,7 @@ describe('Activity', () => {
     expect(minimal({ postedTime }).lang).toBeUndefined();
   });
 
-  it('takes the full text from whichever member contains it', () => {
+  it('reads the full text from whichever member contains it', () => {
     const created_at = 'Wed Oct 10 20:19:24 +0000 2018';
     expect(minimal({ created_at, text: 'cut', full_text: 'whole' }).text).toBe('whole');
     expect(minimal({ created_at, full_text: 'whole' }).text).toBe('whole');
@@ -153,7 +153,7 @@ describe('Activity', () => {
     );
   });
 
-  it('finds matching rules in the member of the other format', () => {
+  it('finds matching rules even in the member of the other format', () => {
     const matching_rules = [{ tag: 'a', id: 7 }];
     expect(minimal({ created_at: '', matching_rules }).tags).toEqual(['a']);
     expect(minimal({ id: 'tag:x:1', matching_rules }).tags).toEqual(['a']);
@@ -220,7 +220,7 @@ describe('Activity', () => {
     );
   });
 
-  it('knows whether the rules it writes into a post will be read back', () => {
+  it('predicts whether matching rules that it writes into a post would be read back', () => {
     const lists = ['[]', '[{"tag":"old","id":3}]', 'null', '7'];
     const gnip = fc
       .array(
@@ -269,7 +269,7 @@ describe('Activity', () => {
     expect(read).toBeGreaterThan(bySuite(25, 100));
   });
 
-  it('reports the missing member with the start of the document', () => {
+  it('names a missing member in the error, with the start of the document', () => {
     const created_at = 'Wed Oct 10 20:19:24 +0000 2018';
     expect(() => minimal({ created_at }).id).toThrow(
       'Not a post: expected an id in id_str or id; it starts with "{\\"created_at\\"',
@@ -306,7 +306,7 @@ describe('Activity', () => {
         expect(() => new Activity(Buffer.from(document))[property]).toThrow(DataError);
   });
 
-  it('is logged as its identifying properties', () => {
+  it('prints its identifying properties in a log', () => {
     const activity = minimal({
       created_at: 'Wed Oct 10 20:19:24 +0000 2018',
       id_str: '1050118621198921728',
@@ -318,7 +318,7 @@ describe('Activity', () => {
     );
   });
 
-  it('is logged as its JSON if it is not a post', () => {
+  it('prints its JSON in a log if it is not a post', () => {
     expect(inspect(minimal({ id: 1 }))).toBe('Activity (not a post) "{\\"id\\":1}"');
   });
 });

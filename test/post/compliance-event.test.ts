@@ -15,7 +15,7 @@ const STATUS =
   '"status":{"id":601430178305220600,"id_str":"601430178305220608","user_id":3198576760,"user_id_str":"3198576760"}';
 const post = { postId: '601430178305220608', userId: '3198576760', at: 1432228155593 };
 
-describe('a compliance event', () => {
+describe('a parsed compliance event', () => {
   it.each(['delete', 'drop', 'undrop'])('has the exact id of a post in %s', kind => {
     expect(parse(`{"${kind}":{${STATUS},"timestamp_ms":"1432228155593"}}`)).toEqual({
       kind,
@@ -23,7 +23,7 @@ describe('a compliance event', () => {
     });
   });
 
-  it('distinguishes the delete of a like from the delete of a post', () => {
+  it('distinguishes the deletion of a like from the deletion of a post', () => {
     const like = STATUS.replace('status', 'favorite');
     expect(parse(`{"delete":{${like},"timestamp_ms":"1432228155593"}}`)).toEqual({
       kind: 'favorite_delete',
@@ -31,7 +31,7 @@ describe('a compliance event', () => {
     });
   });
 
-  it('reads both shapes of status_withheld, in upper and lower case', () => {
+  it('contains the countries of status_withheld in both shapes, in upper and lower case', () => {
     const withheld = { kind: 'status_withheld', ...post, countries: ['XY', 'DE'] };
     expect(
       parse(
@@ -45,7 +45,7 @@ describe('a compliance event', () => {
     ).toEqual(withheld);
   });
 
-  it('reads both shapes of user_withheld, with both names and time formats', () => {
+  it('contains the values of user_withheld in both shapes, with both names and time formats', () => {
     expect(
       parse(
         '{"user_withheld":{"user":{"id":1375036644,"id_str":"1375036644"},"withheld_in_countries":["XY"],"timestampMs":"2014-08-27T23:49:41.839+00:00"}}',
@@ -84,7 +84,7 @@ describe('a compliance event', () => {
     ).toEqual({ kind, userId: '1602954684', at: Date.UTC(2015, 4, 20, 21, 42, 18, 944) });
   });
 
-  it('has the user and the newest affected post of scrub_geo', () => {
+  it('has the user of scrub_geo and the newest post that it affects', () => {
     expect(
       parse(
         '{"scrub_geo":{"user_id":519761961,"up_to_status_id":411552403083628540,"up_to_status_id_str":"411552403083628544","user_id_str":"519761961","timestamp_ms":"1432228180345"}}',
@@ -102,7 +102,7 @@ describe('a compliance event', () => {
     ).toEqual({ kind: 'scrub_geo', userId: '598851423', upToId: '503024492839727104' });
   });
 
-  it('has all versions of tweet_edit', () => {
+  it('has all versions of a post for tweet_edit', () => {
     expect(
       parse(
         '{"tweet_edit":{"id":"1557445923210514432","initial_tweet_id":"1557433858676740098","edit_tweet_ids":["1557433858676740098","1557445923210514432"],"timestamp_ms":"1660155761384"}}',
@@ -116,7 +116,7 @@ describe('a compliance event', () => {
     });
   });
 
-  it('reads delete and status_withheld in the Activity Streams form', () => {
+  it('contains delete and status_withheld events in the Activity Streams form', () => {
     expect(
       parse(
         '{"objectType":"activity","verb":"delete","object":{"id":"tag:search.twitter.com,2005:601140908713738240"},"actor":{"id":"id:twitter.com:3130171131"}}',
@@ -134,7 +134,7 @@ describe('a compliance event', () => {
     });
   });
 
-  it('is unknown if its kind is unknown or its ids are missing', () => {
+  it('has the kind unknown if its kind is new or its ids are missing', () => {
     for (const [text, name] of [
       ['{"unknown":{"id":1,"timestamp_ms":"1"}}', 'unknown'],
       ['{"delete":{"unknown":{"id":1},"timestamp_ms":"1"}}', 'delete.unknown'],
@@ -148,12 +148,12 @@ describe('a compliance event', () => {
     expect(parse('{"drop":7}')).toMatchObject({ kind: 'unknown' });
   });
 
-  it('throws a DataError if it is not an object', () => {
+  it('causes a DataError if it is not an object', () => {
     for (const text of ['[]', '7', 'nonsense', '"delete"'])
       expect(() => parse(text)).toThrow(DataError);
   });
 
-  it('keeps any 64-bit id exact, as a number or as a string', () => {
+  it('keeps any 64-bit id exact, whether a number or a string', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 1n, max: 2n ** 64n - 1n }), id => {
         expect(parse(`{"user_delete":{"id":${id}}}`)).toMatchObject({ userId: String(id) });
@@ -164,7 +164,7 @@ describe('a compliance event', () => {
     );
   });
 
-  it('throws nothing but a DataError, for any JSON', () => {
+  it('causes no error but a DataError, for any JSON', () => {
     fc.assert(
       fc.property(fc.json(), text => {
         try {

@@ -57,7 +57,7 @@ function restored(window: IdWindow, size: number): IdWindow {
 }
 
 describe('IdWindow', () => {
-  it('behaves like a list of the last ids, even when saved and restored', () => {
+  it('behaves like a list of the last ids, even after it is saved and restored', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 60 }),
@@ -76,7 +76,7 @@ describe('IdWindow', () => {
     );
   });
 
-  it('behaves like a list of the last ids while its ring grows and wraps', () => {
+  it('behaves like a list of the last ids while its ring buffer grows and wraps', () => {
     const size = 5_000;
     const seen = new Map<string, number>();
     let window = new IdWindow(size);
@@ -123,7 +123,7 @@ describe('IdWindow', () => {
     expect(text.length).toBeLessThan(10_000 * 9);
   });
 
-  it('keeps the last ids when it restores more ids than it can hold', () => {
+  it('keeps the last ids if it restores more than it can hold', () => {
     const window = new IdWindow(3000);
     for (let n = 1; n <= 3000; n++) window.add(String(n));
     const smaller = restored(window, 2);
@@ -131,7 +131,7 @@ describe('IdWindow', () => {
   });
 
   it.each([2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, 1n - 2n ** 53n, -(2n ** 53n)])(
-    'restores two ids exactly that differ by %s, as many as a number holds',
+    'restores two ids exactly that differ by %s, near the largest safe integer',
     difference => {
       for (const first of [2n ** 54n, 2n ** 54n + 1n, 2n ** 54n + 2n, 2n ** 54n + 2n ** 32n - 1n]) {
         const ids = [String(first), String(first + difference)];
@@ -159,7 +159,7 @@ describe('IdWindow', () => {
   });
 
   it.each(['x', '+', '-5', '18446744073709551616', '1 -2', '"', '1.5', '', '1 +1.5', '1 +2_'])(
-    'refuses to restore %j',
+    'throws if it should restore %j',
     text => {
       expect(() => new IdWindow(10).restore([text])).toThrow();
     },
@@ -173,7 +173,7 @@ it('an IdWindow without a limit takes little memory for few ids', () => {
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(100e6);
 });
 
-it('an IdWindow frees old ids even if its first state is kept', async () => {
+it('an IdWindow frees old ids even while its first state is referenced', async () => {
   const window = new IdWindow(10_000);
   window.add('1050118621198921728');
   const state = window.state();

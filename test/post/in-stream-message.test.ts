@@ -83,7 +83,7 @@ describe('parseInStreamMessage', () => {
     ['scrub_geo', { user_id: 3, up_to_status_id: 4 }],
     ['status_withheld', { id: 3, withheld_in_countries: ['DE'] }],
     ['user_withheld', { id: 3, withheld_in_countries: ['DE'] }],
-  ] satisfies [string, Value][])('parses the notice %s of a stream', (kind, notice) => {
+  ] satisfies [string, Value][])('parses the stream notice %s', (kind, notice) => {
     const message = kind === 'warning' ? 'Falling behind' : expect.stringMatching(/^{.*}$/);
     expect(parse({ [kind]: notice })).toEqual({ kind, message, sent: undefined });
     expect(parseConnectionMessage(Buffer.from(printJson({ [kind]: notice })))).toBeUndefined();
@@ -93,7 +93,7 @@ describe('parseInStreamMessage', () => {
     expect(parse({ error: 'No' })).toMatchObject({ message: 'No' });
   });
 
-  it('uses the JSON as the message if there is no text', () => {
+  it('uses the whole JSON as the message if there is no text', () => {
     expect(parse({ error: { code: 7 } })).toMatchObject({ message: '{"code":7}' });
     expect(parse({ info: null })).toMatchObject({ outcome: undefined, message: 'null' });
   });
@@ -109,7 +109,7 @@ describe('parseInStreamMessage', () => {
     );
   });
 
-  it('returns nothing for a post of any content and JSON style', () => {
+  it('returns undefined for a post of any content and JSON style', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes }) => {
         expect(parseInStreamMessage(bytes)).toBeUndefined();
@@ -117,12 +117,12 @@ describe('parseInStreamMessage', () => {
     );
   });
 
-  it('returns nothing for other documents', () => {
+  it('returns undefined for other documents', () => {
     for (const document of ['', '[]', '{}', '{"information":1}', '{"other":{"info":1}}', 'info'])
       expect(parseInStreamMessage(Buffer.from(document))).toBeUndefined();
   });
 
-  it('throws a DataError for an unreadable minute, which would otherwise be lost', () => {
+  it('throws a DataError for an unreadable minute, which would be lost otherwise', () => {
     expect(() => parse({ info: { message: 'x', minutes_failed: ['soon'] } })).toThrow(DataError);
     expect(() => parse({ info: { message: 'x', unprocessed_range: {} } })).toThrow(DataError);
     expect(() => parseInStreamMessage(Buffer.from('{"info":{'))).toThrow(DataError);

@@ -22,7 +22,7 @@ const rules = fc.array(
 );
 
 describe('the matching rules of a post', () => {
-  it('are parsed exactly as they were printed', () => {
+  it('are read exactly as they were printed', () => {
     fc.assert(
       fc.property(rules, fc.string(), (given, before) => {
         const printed = Buffer.from(printMatchingRules(given));
@@ -33,7 +33,7 @@ describe('the matching rules of a post', () => {
     );
   });
 
-  it('list each tag only once, in order', () => {
+  it('list each tag once, in order', () => {
     fc.assert(
       fc.property(rules, given => {
         const printed = Buffer.from(printMatchingRules(given));
@@ -44,7 +44,7 @@ describe('the matching rules of a post', () => {
     );
   });
 
-  it('are found at the end of a document in a block of several documents', () => {
+  it('are found at the end of one document in a block of several', () => {
     fc.assert(
       fc.property(rules, fc.constantFrom('', ',"id":1', ',"a":[1]'), (given, rest) => {
         const document = `{"text":"x","matching_rules":${printMatchingRules(given)}${rest}}`;
@@ -55,7 +55,7 @@ describe('the matching rules of a post', () => {
     );
   });
 
-  it('are not found within a string', () => {
+  it('are not found inside a string', () => {
     const bytes = Buffer.from(JSON.stringify({ id: 1, text: '"matching_rules":[{"tag":"a"}]' }));
     expect(matchesAtEnd(bytes)).toBeUndefined();
   });
@@ -64,7 +64,7 @@ describe('the matching rules of a post', () => {
     expect(parseMatches(Buffer.from(value), 0, value.length)).toEqual({ rules: [], tags: [] });
   });
 
-  it('are not confused across thousands of posts', () => {
+  it('are not mixed up between thousands of posts', () => {
     for (let round = 0; round < 2; round++)
       for (let n = 0; n < 1100; n++)
         expect(minimal({ id: 1, matching_rules: [{ tag: `t${n}`, id: n }] }).tags).toEqual([
@@ -72,7 +72,7 @@ describe('the matching rules of a post', () => {
         ]);
   });
 
-  it('are refused if an id is not an integer', () => {
+  it('cause an OptionError if an id is not an integer', () => {
     expect(() => minimal({ created_at: '' }).withMatchingRules([{ tag: null, id: 'x' }])).toThrow(
       OptionError,
     );

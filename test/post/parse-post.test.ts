@@ -10,7 +10,7 @@ import { type AuthorModel, postModel } from './post-model.js';
 import { printJson, style, type Value } from './print-json.js';
 
 describe('parsePost', () => {
-  it('returns the same as parsing with every id quoted, in both formats', () => {
+  it('returns the same as JSON.parse with every id quoted, in both formats', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes, json }) => {
         expect(parsePost(bytes)).toEqual(parseExact(json));
@@ -19,7 +19,7 @@ describe('parsePost', () => {
     );
   });
 
-  it('keeps long numbers in unknown members', () => {
+  it('keeps every digit of long numbers in unknown members', () => {
     fc.assert(
       fc.property(arbitraryPost, jsonValue, style, fc.nat(), ({ json }, extra, look, where) => {
         const member = `"extra":${printJson(extra, look)}`;
@@ -35,7 +35,7 @@ describe('parsePost', () => {
     );
   });
 
-  it('returns the same whether or not long numbers can be counted in the bytes', () => {
+  it('returns the same whether or not it can count the long numbers in the bytes', () => {
     fc.assert(
       fc.property(jsonObject, style, (members, look) => {
         const json = printJson({ ...members, last: [] }, look);
@@ -50,7 +50,7 @@ describe('parsePost', () => {
     );
   });
 
-  it('takes an id from its `_str` twin if the number is rounded', () => {
+  it('reads an id from the member with the suffix `_str` if the number is rounded', () => {
     const post = '{"id":505874924095815700,"id_str":"505874924095815681","user":{"id":7}}';
     expect(parsePost(Buffer.from(post))).toEqual({
       id: '505874924095815681',
@@ -61,7 +61,7 @@ describe('parsePost', () => {
     expect(parsePost(Buffer.from(spaced))).toMatchObject({ id: '505874924095815681' });
   });
 
-  it('keeps an id that has no `_str` twin', () => {
+  it('keeps an id without a member with the suffix `_str`', () => {
     const post = '{"id":505874924095815681,"user":{"id":815279070241955840}}';
     expect(parsePost(Buffer.from(post))).toEqual({
       id: '505874924095815681',
@@ -125,7 +125,7 @@ describe('countLongIds', () => {
     );
   });
 
-  it("never returns -1 for posts in the service's style", () => {
+  it('never returns -1 for a post as the service prints it', () => {
     const plainly = (author: AuthorModel) => ({
       ...author,
       name: 'Ann',
@@ -150,7 +150,7 @@ describe('countLongIds', () => {
     );
   });
 
-  it('finds a number of exactly sixteen digits at any offset', () => {
+  it('finds a number of exactly 16 digits at any offset', () => {
     for (let offset = 0; offset < 40; offset++) {
       const document = `{"${'k'.repeat(offset)}x":1234567890123456}`;
       expect(countLongIds(Buffer.from(document))).toBe(1);

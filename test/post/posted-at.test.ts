@@ -31,7 +31,7 @@ describe('parseCreatedAt', () => {
     );
   });
 
-  it('returns nothing for any other format', () => {
+  it('returns undefined for any other format', () => {
     for (const text of [
       '',
       'Wed Oct 10 2018',
@@ -46,7 +46,7 @@ describe('parseCreatedAt', () => {
 });
 
 describe('parseIsoTime', () => {
-  it('parses the times of the activity_streams format and of messages', () => {
+  it('parses the times of the activity_streams format and of stream messages', () => {
     expect(parseIsoTime('2016-05-27T22:15:50+00:00')).toBe(Date.UTC(2016, 4, 27, 22, 15, 50));
     fc.assert(
       fc.property(instant, date => {
@@ -55,7 +55,7 @@ describe('parseIsoTime', () => {
     );
   });
 
-  it('returns nothing for any other format', () => {
+  it('returns undefined for any other format', () => {
     for (const text of [
       '',
       '2016',
@@ -84,7 +84,7 @@ describe('createdAtIn', () => {
     expect(createdAtIn(bytesOf(date), 1)).toBe(date.getTime());
   });
 
-  it('returns what parseCreatedAt returns, or nothing, for any other bytes', () => {
+  it('returns the same as parseCreatedAt, or undefined, for any other bytes', () => {
     fc.assert(
       fc.property(instant, fc.nat(29), fc.nat(127), (date, place, byte) => {
         const bytes = bytesOf(date);
@@ -96,7 +96,7 @@ describe('createdAtIn', () => {
     );
   });
 
-  it('returns nothing for a day beyond its month', () => {
+  it('returns undefined for a day that its month does not have', () => {
     expect(createdAtIn(Buffer.from('Wed Feb 30 20:19:24 +0000 2018'), 0)).toBeNaN();
   });
 });

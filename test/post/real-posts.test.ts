@@ -73,7 +73,7 @@ function said(activity: Activity): Said {
 }
 
 describe.skipIf(folder === undefined)(
-  'Activity over real posts (set MILLRACE_REAL_DATA to their folder)',
+  'Activity with real posts (set MILLRACE_REAL_DATA to their folder)',
   () => {
     it.each([...originals, ...streams])(
       'has the same properties as the parsed post, for every post of %s',
@@ -107,7 +107,7 @@ describe.skipIf(folder === undefined)(
       expect(b.map(comparable)).toEqual(a.map(comparable));
     });
 
-    it('has the same properties in any order of the members', () => {
+    it('has the same properties whatever the order of the members', () => {
       const activities = [...originals, ...streams].flatMap(activitiesOf);
       fc.assert(
         fc.property(

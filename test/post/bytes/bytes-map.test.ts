@@ -10,7 +10,7 @@ const bytes = fc.uint8Array({ maxLength: 4, max: 2 });
 const call = fc.record({ bytes, before: bytes, after: bytes, value: fc.option(fc.nat()) });
 
 describe('BytesMap', () => {
-  it('returns the last value set for equal bytes, or undefined', () => {
+  it('returns the last value stored under equal bytes, or undefined', () => {
     let found = 0;
     fc.assert(
       fc.property(fc.array(call, { maxLength: 60 }), calls => {
@@ -37,7 +37,7 @@ describe('BytesMap', () => {
     expect(found).toBeGreaterThan(20);
   });
 
-  it('distinguishes byte strings of equal length with equal ends', () => {
+  it('distinguishes byte strings of equal length whose ends are equal', () => {
     const map = new BytesMap<number>();
     const keys = Array.from({ length: 100 }, (_, index) =>
       Buffer.from(`${String(index).padStart(3)}${'x'.repeat(100)}`),
@@ -48,7 +48,7 @@ describe('BytesMap', () => {
     expect(keys.map(key => map.get(key, 0, key.length))).toEqual([...keys.keys()]);
   });
 
-  it('stores at most 1,024 entries, and no long keys', () => {
+  it('stores at most 1,024 entries, and none with a long key', () => {
     const map = new BytesMap<number>();
     map.set(Buffer.alloc(1_025), 0, 1_025, 1);
     expect(map.get(Buffer.alloc(1_025), 0, 1_025)).toBeUndefined();

@@ -37,7 +37,7 @@ const plain = fc.oneof(
 const others = fc.dictionary(fc.stringMatching(/^other[a-z]{0,20}$/), jsonValue, { maxKeys: 3 });
 
 describe('MemberFinder', () => {
-  it('finds wanted members, nested ones included, in any JSON style', () => {
+  it('finds the members it is asked for, nested ones included, in any JSON style', () => {
     fc.assert(
       fc.property(
         others,
@@ -79,7 +79,7 @@ describe('MemberFinder', () => {
     ['sch\\nön', ESCAPES | BEYOND_ASCII],
     [`${'x'.repeat(40)}é`, BEYOND_ASCII],
     [`${'x'.repeat(40)}\\\\`, ESCAPES],
-  ])('flags the escapes and non-ASCII characters of the text %s', (text, flags) => {
+  ])('flags escapes and non-ASCII characters in the text %s', (text, flags) => {
     expect(foundIn(Buffer.from(`{"text":"${text}"}`))).toBeDefined();
     const member = finder.members.get('text')!;
     const bits = finder.spans[member + 1]! & (ESCAPES | BEYOND_ASCII);
@@ -100,11 +100,11 @@ describe('MemberFinder', () => {
     '{"id" 1}',
     '{"id":1 "text":2}',
     '{"a":[1}',
-  ])('leaves %j to the parser', json => {
+  ])('leaves the document %j to the JSON parser', json => {
     expect(foundIn(Buffer.from(json))).toBeUndefined();
   });
 
-  it('leaves a document to the parser if it does not fit its memory', () => {
+  it('leaves a document that does not fit its memory to the JSON parser', () => {
     const documentOf = (length: number) => Buffer.from('{"id":1}'.padEnd(length));
     const largest = finder.bytes.length - 16;
     expect(foundIn(documentOf(largest))).toEqual({ id: '1' });
@@ -118,7 +118,7 @@ describe('MemberFinder', () => {
   });
 });
 
-describe('a string in a document', () => {
+describe('a string of a JSON document', () => {
   const { strings } = finder;
   const user = { leave: vi.fn() };
 
@@ -139,7 +139,7 @@ describe('a string in a document', () => {
     ['field', 'a, b', '"a, b"'],
     ['field', '', '""'],
     ['element', 'a', '""a""'],
-  ] as const)('is decoded as %s: %j', (mode, json, text) => {
+  ] as const)('is decoded from its bytes as %s: %j', (mode, json, text) => {
     for (const at of [0, 5]) expect(decoded(json, mode, at)).toBe(text);
   });
 
@@ -169,7 +169,7 @@ describe('a string in a document', () => {
     return isUtf8(bytes) ? found?.equals(bytes) === true : found === undefined;
   }
 
-  it('is decoded only if it is UTF-8, for any two bytes at any offset', () => {
+  it('is decoded only if it is valid UTF-8, for any two bytes at any offset', () => {
     const wrong: string[] = [];
     const rests = [[], [0x41], [0x80], [0xbf, 0x80], [0x80, 0xbf, 0x41], [0x80, 0x80, 0x80]];
     for (let first = 0x80; first <= 0xff; first++)
@@ -199,7 +199,7 @@ describe('a string in a document', () => {
   );
   const characters = fc.string({ unit: codePoint }).map(text => text.replace(/[\0-\x1f"\\]/g, 'x'));
 
-  it('is decoded only if it is UTF-8, for any malformed part and any cut', () => {
+  it('is decoded only if it is valid UTF-8, for any malformed or truncated character', () => {
     fc.assert(
       fc.property(
         fc.array(
@@ -254,7 +254,7 @@ describe('a string in a document', () => {
     );
   });
 
-  it('can be decoded after a prefix of other bytes of the document', () => {
+  it('can be decoded behind a prefix from elsewhere in the document', () => {
     expect(foundIn(Buffer.from('{"id":"RT @a: ","text":"snow"}'))).toBeDefined();
     const [id, text] = ['id', 'text'].map(path => finder.members.get(path)!) as [number, number];
     const prefix = [values.startOf(id) + 1, values.endOf(id) - 1] as const;
@@ -263,7 +263,7 @@ describe('a string in a document', () => {
     expect(strings.memoryFor(user).toString('utf8', 0, end)).toBe('RT @a: snow');
   });
 
-  it('stays in memory until another user takes the memory', () => {
+  it('stays in the shared memory until another user needs it', () => {
     expect(decoded('snow', 'plain')).toBe('snow');
     let kept = '';
     user.leave.mockImplementation(() => {
@@ -277,7 +277,7 @@ describe('a string in a document', () => {
   });
 });
 
-it('MemberFinder throws if more members are wanted than its memory holds', () => {
+it('MemberFinder throws if it is asked for more members than fit its memory', () => {
   const wanted = Object.fromEntries(Array.from({ length: 4000 }, (_, key) => [`k${key}`, true]));
   expect(() => new MemberFinder(wanted as WantedMembers)).toThrow('Too many members are wanted');
 });

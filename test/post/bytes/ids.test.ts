@@ -21,8 +21,8 @@ const id = fc.oneof(
   fc.bigInt({ min: 2n ** 64n - 3n, max: 2n ** 64n - 1n }),
 );
 
-describe('an id of 64 bits', () => {
-  it('is read exactly from text', () => {
+describe('a 64-bit id', () => {
+  it('is parsed exactly from a string', () => {
     fc.assert(
       fc.property(id, one => {
         expect(number.parse(String(one))).toBe(true);
@@ -31,7 +31,7 @@ describe('an id of 64 bits', () => {
     );
   });
 
-  it('is read exactly from bytes, up to the first byte that is not a digit', () => {
+  it('is parsed exactly from bytes, up to the first byte that is not a digit', () => {
     fc.assert(
       fc.property(id, fc.constantFrom('', '"', ',1', ' ', '/', ':'), (one, rest) => {
         expect(number.parseDigits(Buffer.from(`[${one}${rest}`), 1)).toBe(true);
@@ -42,14 +42,14 @@ describe('an id of 64 bits', () => {
 });
 
 it.each(['', '0', '01', '-1', '+1', '1.0', ' 1', '1 ', '1e3', '18446744073709551616', '１'])(
-  'the string %j is not an id of 64 bits',
+  'the string %j is not parsed as a 64-bit id',
   text => {
     expect(number.parse(text)).toBe(false);
   },
 );
 
 it.each(['', '0', '01', '-1', 'x1', '18446744073709551616', '99999999999999999999999999'])(
-  'the bytes of %j are not an id of 64 bits',
+  'the bytes of %j are not parsed as a 64-bit id',
   text => {
     expect(number.parseDigits(Buffer.from(text), 0)).toBe(false);
   },
@@ -84,7 +84,7 @@ const beginning = fc
   .map(pieces => Buffer.from(pieces.join('')));
 
 describe('leadingId', () => {
-  it("returns the id of every post of the original format in the service's style", () => {
+  it('returns the id of every post of the original format as the service prints it', () => {
     fc.assert(
       fc.property(postModel, model => {
         expect(leadingId(writePost(model, 'original').bytes)).toBe(String(model.id));
@@ -107,7 +107,7 @@ describe('leadingId', () => {
     expect(leadingId(printed('  '))).toBeUndefined();
   });
 
-  it('returns the parsed id or undefined for a post in any JSON style', () => {
+  it('returns the id that the parser finds, or undefined, for a post in any JSON style', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes, json }) => {
         const found = leadingId(bytes);
@@ -117,7 +117,7 @@ describe('leadingId', () => {
     );
   });
 
-  it('returns the id that LazyObject finds or undefined, even for invalid posts', () => {
+  it('returns the id that LazyObject finds, or undefined, even for invalid posts', () => {
     let found = 0;
     fc.assert(
       fc.property(beginning, bytes => {
@@ -163,7 +163,7 @@ describe('trailingId', () => {
     expect(trailingId(Buffer.from(nested))).toBeUndefined();
   });
 
-  it('returns the id that JSON.parse finds or undefined, for any document', () => {
+  it('returns the id that JSON.parse finds, or undefined, for any document', () => {
     let found = 0;
     fc.assert(
       fc.property(ending, json => {
@@ -179,7 +179,7 @@ describe('trailingId', () => {
     expect(found).toBeGreaterThan(100);
   });
 
-  it('does not change the id and the rules of an activity', () => {
+  it('gives an activity the id and rules that it has with its id first', () => {
     fc.assert(
       fc.property(postModel, model => {
         const { json } = writePost(model, 'original');

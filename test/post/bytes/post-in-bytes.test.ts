@@ -105,7 +105,7 @@ function exactly(json: string): unknown {
 }
 
 describe('the fields that rules read from the bytes of a post', () => {
-  it('equal those of the parsed post in both formats', () => {
+  it('equal those of the parsed post, in both formats', () => {
     let read = 0;
     fc.assert(
       fc.property(somePost, style, (json, look) => {
@@ -157,7 +157,7 @@ describe('the fields that rules read from the bytes of a post', () => {
     '"matching_rules":[ ]',
     '"matching_rules":1,"gnip":{"matching_rules":[{"tag":"x"}]}',
     '"quoted_status":{"gnip":{"matching_rules":[]},"matching_rules":[{"tag":"of the quoted post"}]}',
-  ])('include the position of the rule list, with %s', members => {
+  ])('include the position of the list of matching rules, with %s', members => {
     for (const start of [
       '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":7,"id_str":"7"',
       '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":"tag:x:7"',
@@ -178,7 +178,7 @@ describe('the fields that rules read from the bytes of a post', () => {
     '"urls":[{"expanded_url":"a","unwound":null},{"display_url":"b","unwound":{"url":"c","title":"d"}}]',
     '"urls":[{"expanded_url":"a","unwound":"c"},{}]',
     '"media":[{"type":"photo","media_url":"a"},{"type":"video","media_url":"b","media_url_https":"c"}]',
-  ])('include the entity lists, with %s', lists => {
+  ])('include the lists of entities, with %s', lists => {
     for (const start of [
       '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":7,"id_str":"7","entities"',
       '{"postedTime":"2018-10-10T20:19:24.000Z","id":"tag:x:7","twitter_entities"',
@@ -196,17 +196,17 @@ describe('the fields that rules read from the bytes of a post', () => {
     '[{"text":01}]',
     '[{"text":[1}]',
     '[{"text":[]}]',
-  ])('never differ from those of the parser for the invalid list %s', list => {
+  ])('equal those of the parsed post even if a list is the invalid %s', list => {
     const start = '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":7,"id_str":"7"';
     expectSame(Buffer.from(`${start},"entities":{"hashtags":${list}}}`));
   });
 
-  it('come from the parser if the post has no time or two times', () => {
+  it('are left to the parser if the post has no time or two times', () => {
     for (const times of ['', ',"created_at":1,"postedTime":2'])
       expect(expectSame(Buffer.from(`{"id":7,"id_str":"7"${times}}`))).toBe(false);
   });
 
-  it('are read from all output of the service and other tools', () => {
+  it('are read without the parser from all output of the service and other tools', () => {
     const corpus = new SecondCorpus(3);
     const others = Array.from({ length: bySuite(50, 200) }, (_, at) => corpus.line(1.7e12 + at));
     const made = ['2012-06-01T12:00Z', '2017-11-30T18:00Z', '2024-03-05T14:07Z'].flatMap(at =>
@@ -220,13 +220,16 @@ describe('the fields that rules read from the bytes of a post', () => {
   });
 
   const folder = process.env.MILLRACE_REAL_DATA ?? '';
-  it.skipIf(folder === '')('are read from real posts (MILLRACE_REAL_DATA)', () => {
-    for (const file of readdirSync(path.join(folder, 'posts')))
-      for (const line of readFileSync(path.join(folder, 'posts', file), 'utf8')
-        .trim()
-        .split('\n'))
-        expect(expectSame(Buffer.from(line))).toBe(true);
-  });
+  it.skipIf(folder === '')(
+    'are read without the parser from real posts (MILLRACE_REAL_DATA)',
+    () => {
+      for (const file of readdirSync(path.join(folder, 'posts')))
+        for (const line of readFileSync(path.join(folder, 'posts', file), 'utf8')
+          .trim()
+          .split('\n'))
+          expect(expectSame(Buffer.from(line))).toBe(true);
+    },
+  );
 });
 
 describe('the shared PostInBytes of a thread', () => {
@@ -235,7 +238,7 @@ describe('the shared PostInBytes of a thread', () => {
     Buffer.from(`{"id":${id},"id_str":"${id}","created_at":"x"}`),
   ) as [Buffer, Buffer];
 
-  it('does not read a post while another is in use', () => {
+  it('refuses to read a second post while the first is in use', () => {
     const ids = postInBytes.read(first, 0, first.length, post => [
       postInBytes.read(second, 0, second.length, idOf),
       post.id,
@@ -243,7 +246,7 @@ describe('the shared PostInBytes of a thread', () => {
     expect(ids).toEqual([undefined, '7']);
   });
 
-  it('reads the next post after the use of one throws', () => {
+  it('reads the next post after its user throws', () => {
     const fail = () => {
       throw new Error('of the user');
     };

@@ -117,8 +117,8 @@ const sample = (format: 'original' | 'activity_streams') =>
     samplePosts(Date.parse(at), { postsPerMinute: 100, format }).map(({ raw }) => raw),
   );
 
-describe('the ids shown by a post', () => {
-  it('equal the printed ids, for both formats and any style', () => {
+describe('the ids that a post mentions', () => {
+  it('are read exactly as they were printed, in both formats and any JSON style', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes, model }) => {
         expect(idsIn(bytes)).toEqual(modelIds(model, 0));
@@ -127,7 +127,7 @@ describe('the ids shown by a post', () => {
     );
   });
 
-  it('equal those of the activity after any member values are changed', () => {
+  it('equal those of the parsed post after any member values are changed', () => {
     const change = fc.record({ place: fc.nat(), member: fc.nat(), value: jsonValue });
     fc.assert(
       fc.property(
@@ -156,7 +156,7 @@ describe('the ids shown by a post', () => {
     );
   });
 
-  it('equal those of the activity after members are removed or swapped between formats', () => {
+  it('equal those of the parsed post after members are removed or swapped between formats', () => {
     const members = fc.constantFrom(
       ...['id', 'id_str', 'created_at', 'postedTime', 'user', 'actor', 'verb', 'edit_history'],
       ...['screen_name', 'preferredUsername', 'name', 'displayName', 'edit_tweet_ids'],
@@ -200,7 +200,7 @@ describe('the ids shown by a post', () => {
     );
   });
 
-  it('equal those of the activity after any bytes are changed, if the result is JSON', () => {
+  it('equal those of the parsed post after any bytes are changed, if the result is JSON', () => {
     fc.assert(
       fc.property(
         arbitraryPost,
@@ -218,7 +218,7 @@ describe('the ids shown by a post', () => {
     );
   });
 
-  it('are read without an activity from output of the service and other tools', () => {
+  it('are read without parsing from output of the service and other tools', () => {
     const corpus = new SecondCorpus(3);
     const others = Array.from({ length: 200 }, (_, index) => corpus.line(1.7e12 + index));
     for (const bytes of [...others, ...sample('original'), ...sample('activity_streams')]) {
@@ -227,7 +227,7 @@ describe('the ids shown by a post', () => {
     }
   });
 
-  it('equal those of the activity for escaped or duplicate keys, unusual ids and large posts', () => {
+  it('equal those of the parsed post with escaped or duplicate keys, unusual ids and large posts', () => {
     const post = String(new SecondCorpus(5).line(1.7e12));
     const shared = `"retweeted_status":${post},`;
     const quoted = `"quoted_status":${post},`;
@@ -256,7 +256,7 @@ describe('the ids shown by a post', () => {
 
   const folder = process.env.MILLRACE_REAL_DATA ?? '';
   it.skipIf(folder === '')(
-    'equal those of the activity for real posts (MILLRACE_REAL_DATA)',
+    'equal those of the parsed post for real posts (MILLRACE_REAL_DATA)',
     () => {
       for (const file of readdirSync(path.join(folder, 'posts')))
         for (const line of readFileSync(path.join(folder, 'posts', file), 'utf8')
