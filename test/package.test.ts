@@ -104,7 +104,7 @@ async function run(script: string, cwd = path.dirname(script)): Promise<unknown>
 }
 
 describe('the packed package', () => {
-  it('contains only what its users need', async () => {
+  it('contains only files that its users need', async () => {
     const files = (await installedFiles())
       // Excludes the chunks that entry points share or load on first use.
       .filter(name => !/^dist\/[a-z-]+-[0-9A-Z]{8}\.js$/.test(name))
@@ -121,7 +121,7 @@ describe('the packed package', () => {
     );
   });
 
-  it('declares byte arrays as TypeScript 5.4 knows them', async () => {
+  it('declares byte arrays without the type arguments that TypeScript 5.4 does not know', async () => {
     // The compiler prints an inferred `Uint8Array` with a type argument, which it has only since 5.7.
     const generic: string[] = [];
     const dist = path.join(project, 'node_modules/millrace/dist');
@@ -190,7 +190,7 @@ describe('a project that installs the package', () => {
     expect(await run(path.join(project, 'script.js'))).toEqual({ posts: 20, tombstones: 'opened' });
   });
 
-  it('gets functions and classes with the names of their exports', async () => {
+  it('gets each function and class under its original name', async () => {
     const script = path.join(project, 'names.js');
     await writeFile(
       script,
@@ -204,7 +204,7 @@ describe('a project that installs the package', () => {
     expect(await run(script)).toEqual({ functions: expect.any(Number), others: [] });
   });
 
-  it('reads stored files in threads with the script of the package', async () => {
+  it('reads stored files on threads that run the script of the package', async () => {
     const script = path.join(project, 'threads.js');
     await writeFile(path.join(project, 'posts.jsonl'), '{"id":1,"id_str":"1"}\n');
     await writeFile(
@@ -294,7 +294,7 @@ async function bundle(format: Format, external: readonly string[]): Promise<stri
 
 describe('a bundle of the package', () => {
   it.each(formats)(
-    'for %s works without LMDB, and reports that it is missing when it is needed',
+    'for %s works without LMDB, and names LMDB in an error only when it is needed',
     async format => {
       const answer = await run(await bundle(format, ['lmdb']));
       expect(answer).toEqual({

@@ -78,36 +78,39 @@ it.each<[string, argument: string, statements: number[], branches: number[][]]>(
       [0, 1],
     ],
   ],
-])('process coverage maps a bundle to its source: %s', async (_, argument, s, b) => {
-  const folder = await temporaryFolder();
-  const [source, bundle, counts] = ['pick.ts', 'pick.mjs', 'counts'].map(name =>
-    path.join(folder, name),
-  ) as [string, string, string];
-  await writeFile(source, SOURCE);
-  await build({ entryPoints: [source], outfile: bundle, bundle: true, sourcemap: 'external' });
-  await promisify(execFile)(process.execPath, [bundle, argument], {
-    env: { ...process.env, NODE_V8_COVERAGE: counts },
-  });
-  const [name = ''] = await readdir(counts);
-  const { result }: { result: ScriptCoverage[] } = JSON.parse(
-    await readFile(path.join(counts, name), 'utf8'),
-  );
-  const map = JSON.parse(await readFile(`${bundle}.map`, 'utf8'));
-  const file = coverageOf(source);
-  const other = coverageOf(path.join(folder, 'other.ts'));
-  const compiled = {
-    text: await readFile(bundle, 'utf8'),
-    map: { ...map, sources: [source] },
-  };
-  const added = addScripts(
-    [file, other],
-    compiled,
-    result.filter(({ url }) => url.endsWith('/pick.mjs')),
-  );
-  expect(Object.values(file.s)).toEqual(s);
-  expect(Object.values(file.b)).toEqual(b);
-  expect(Object.values(file.f)).toEqual([1, 0]);
-  expect(added).toBe([...s, ...b.flat(), 1].filter(count => count === 1).length);
-  expect(totalsOf([other]).statements).toEqual({ all: 7, run: 0 });
-  expect(totalsOf([file]).functions).toEqual({ all: 2, run: 1 });
-});
+])(
+  'the coverage of a child process is mapped from a bundle to its source: %s',
+  async (_, argument, s, b) => {
+    const folder = await temporaryFolder();
+    const [source, bundle, counts] = ['pick.ts', 'pick.mjs', 'counts'].map(name =>
+      path.join(folder, name),
+    ) as [string, string, string];
+    await writeFile(source, SOURCE);
+    await build({ entryPoints: [source], outfile: bundle, bundle: true, sourcemap: 'external' });
+    await promisify(execFile)(process.execPath, [bundle, argument], {
+      env: { ...process.env, NODE_V8_COVERAGE: counts },
+    });
+    const [name = ''] = await readdir(counts);
+    const { result }: { result: ScriptCoverage[] } = JSON.parse(
+      await readFile(path.join(counts, name), 'utf8'),
+    );
+    const map = JSON.parse(await readFile(`${bundle}.map`, 'utf8'));
+    const file = coverageOf(source);
+    const other = coverageOf(path.join(folder, 'other.ts'));
+    const compiled = {
+      text: await readFile(bundle, 'utf8'),
+      map: { ...map, sources: [source] },
+    };
+    const added = addScripts(
+      [file, other],
+      compiled,
+      result.filter(({ url }) => url.endsWith('/pick.mjs')),
+    );
+    expect(Object.values(file.s)).toEqual(s);
+    expect(Object.values(file.b)).toEqual(b);
+    expect(Object.values(file.f)).toEqual([1, 0]);
+    expect(added).toBe([...s, ...b.flat(), 1].filter(count => count === 1).length);
+    expect(totalsOf([other]).statements).toEqual({ all: 7, run: 0 });
+    expect(totalsOf([file]).functions).toEqual({ all: 2, run: 1 });
+  },
+);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { endProperties } from './properties.js';
 
-it('endProperties waits for the current run of a property, and stops the property', async () => {
+it('endProperties waits for the current run of a property-based test, and then stops it', async () => {
   let begun = 0;
   let finish = () => {};
   const property = fc.asyncProperty(fc.nat(), async () => {
@@ -32,5 +32,5 @@ it('endProperties waits for the current run of a property, and stops the propert
   expect(begun).toBe(4);
 });
 
-it('endProperties resolves if no property runs', () =>
+it('endProperties resolves if no property-based test runs', () =>
   expect(endProperties()).resolves.toBe(undefined));

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { FIXED_SEED, propertySeed } from './property-seed.js';
 
-describe('the seed of properties', () => {
-  it('is the same number in every run without MILLRACE_SEED', () => {
+describe('the seed of property-based tests', () => {
+  it('is the same number in every run if MILLRACE_SEED is not set', () => {
     expect(propertySeed(undefined)).toBe(FIXED_SEED);
     expect(propertySeed('')).toBe(FIXED_SEED);
   });
@@ -12,16 +12,16 @@ describe('the seed of properties', () => {
     expect(propertySeed('-1594636146')).toBe(-1594636146);
   });
 
-  it('is left to fast-check with MILLRACE_SEED=random', () => {
+  it('is chosen by fast-check with MILLRACE_SEED=random', () => {
     expect(propertySeed('random')).toBeUndefined();
   });
 
-  it('is refused if MILLRACE_SEED is neither a 32-bit integer nor random', () => {
+  it('causes an error if MILLRACE_SEED is neither a 32-bit integer nor random', () => {
     for (const text of ['today', '1.5', '4294967296', '1e3'])
       expect(() => propertySeed(text)).toThrow('MILLRACE_SEED');
   });
 
-  it('applies to a property that names none', () => {
+  it('applies to a property that sets no seed', () => {
     expect(fc.readConfigureGlobal().seed).toBe(propertySeed(process.env.MILLRACE_SEED));
   });
 });

@@ -198,8 +198,8 @@ async function errorOf(call: () => unknown): Promise<unknown> {
   return undefined;
 }
 
-describe('every public call', () => {
-  it.each(CALLS)('refuses an unknown option with the nearest name: %s', async (...row) => {
+describe('every public function with options', () => {
+  it.each(CALLS)('suggests the nearest name for an unknown option: %s', async (...row) => {
     const [, call, wrong, meant, needs = {}] = unchecked<Row>(row);
     const error = await errorOf(() => call(unchecked({ ...needs, [wrong]: 1 })));
     expect(error).toBeInstanceOf(millrace.OptionError);
@@ -210,7 +210,7 @@ describe('every public call', () => {
   });
 
   it.each(CALLS.filter(([name]) => name !== 'pipeline'))(
-    'refuses options that are not an object: %s',
+    'throws an OptionError if its options are not an object: %s',
     async (...row) => {
       const [, call] = unchecked<Row>(row);
       for (const options of ['x', null, [], 7])

@@ -42,7 +42,7 @@ describe('the architecture page', () => {
 });
 
 describe('the page of stages', () => {
-  it('lists every source, operator and sink exactly once, but search twice', () => {
+  it('lists every source, operator and sink once, except search, which it lists twice', () => {
     const calls = [
       'account',
       'preview',
@@ -129,8 +129,8 @@ const OPTION_TABLES = [
   ['src/service/README.md', 'Options', 'Option', 'service:ServiceOptions'],
 ] as const;
 
-describe('an option table', () => {
-  it.each(OPTION_TABLES)('of %s matches the code: %s, %s', (page, heading, column, type) => {
+describe('an option table of the pages', () => {
+  it.each(OPTION_TABLES)('for %s matches the code: %s, %s', (page, heading, column, type) => {
     const named = tableOf(pageNamed(page), heading, column).flatMap(row => namesIn(row[0]));
     expect(named.toSorted()).toEqual(membersOf(type).toSorted());
   });
@@ -138,14 +138,14 @@ describe('an option table', () => {
   it.each([
     ['Publishing', 'jetstream:ToJetStreamOptions'],
     ['Reading', 'jetstream:FromJetStreamOptions'],
-  ])('of JetStream matches the code: %s, besides the connection', (heading, type) => {
+  ])('for JetStream matches the code, besides the connection: %s', (heading, type) => {
     const rows = tableOf(pageNamed('src/jetstream/README.md'), heading, 'Option');
     const named = rows.flatMap(row => namesIn(row[0]));
     const shared = membersOf('jetstream:JetStreamConnectionOptions');
     expect([...named, ...shared].toSorted()).toEqual(membersOf(type).toSorted());
   });
 
-  it('of a search for rules lists its options besides those of a search', () => {
+  it('for a search with rules lists the options that differ from a search', () => {
     const page = pageNamed('src/search/README.md');
     const own = tableOf(page, 'Many rules', 'Option').flatMap(row => namesIn(row[0]));
     const all = membersOf('SearchRulesOptions');
@@ -156,7 +156,7 @@ describe('an option table', () => {
     );
   });
 
-  it('of account() lists settings with their environment variables, and other options', () => {
+  it('for account() lists settings with their environment variables, and other options', () => {
     const settings = tableOf(http, 'Settings', 'Option').map(([name, env]) => [name, env]);
     expect(settings).toEqual(
       Object.entries(SETTINGS).map(([name, { env }]) => [`\`${name}\``, `\`${env}\``]),
@@ -170,14 +170,14 @@ describe('an option table', () => {
   it.each([
     ['Timeouts', acme.timeouts],
     ['Retries', acme.retry],
-  ])('of account() lists %s with their defaults', (heading, defaults) => {
+  ])('for account() lists %s with their defaults', (heading, defaults) => {
     const rows = tableOf(http, heading, 'Option').map(([name, value]) => [name, value]);
     expect(rows).toEqual(
       Object.entries(defaults).map(([name, value]) => [`\`${name}\``, String(value)]),
     );
   });
 
-  it('of account() lists the rate limits', () => {
+  it('for account() lists the rate limits', () => {
     const spans = new Map([
       [SECOND, '1 s'],
       [5 * SECOND, '5 s'],
@@ -239,14 +239,14 @@ describe('the page of the local service', () => {
     }
   });
 
-  it('lists every way to select requests for a fault, and every family of endpoints', () => {
+  it('lists every way to select the requests of a fault, and every family of endpoints', () => {
     const rows = tableOf(service, 'Faults', 'Aim');
     expect(['kind', ...rows.flatMap(row => namesIn(row[0]))].toSorted()).toEqual(AIM.toSorted());
     const endpoints = rows.find(([name]) => name === '`endpoint`')?.[1];
     expect(namesIn(endpoints)).toEqual([...ENDPOINT_NAMES]);
   });
 
-  it('lists every path of the control path', () => {
+  it('lists every path of the HTTP control API', () => {
     const routes = controlRoutes(unchecked({ settings: {} }), unchecked({}));
     const rows = tableOf(service, 'The control path', 'Path').map(([path, methods]) => [
       path,
@@ -261,7 +261,7 @@ describe('the page of the local service', () => {
 });
 
 describe('the page of events', () => {
-  it('lists every kind with its fields', () => {
+  it('lists every kind of event with its fields', () => {
     const kinds = kindsOf('ComplianceEvent');
     const rows = tableOf(pageNamed('src/compliance/README.md'), 'Compliance', '`kind` of an event');
     const listed = rows.flatMap(([names, fields]) =>
@@ -294,7 +294,7 @@ describe('the page of the rule language', () => {
     );
   });
 
-  it('shows the real diagnostics of a rule', () => {
+  it('shows the diagnostics that checkRule prints for a rule', () => {
     const rule = 'music has:vidoes';
     const [problem] = millrace.rules.check(rule, { product: 'search' }).problems;
     expect(problem).toBeDefined();

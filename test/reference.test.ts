@@ -13,16 +13,16 @@ const MIN_WORDS = 5;
 const isStub = (text: string) =>
   STUB.test(text.trim()) || text.trim().split(/\s+/).length < MIN_WORDS;
 
-describe('the reference of the package', () => {
+describe('the API reference of the package', () => {
   const exported = [...publicExports()];
 
-  it('covers the whole package', () => {
+  it('includes exports of every entry point', () => {
     const names = exported.map(([name]) => name);
     for (const name of ['search', 'jobs.run', 'service:createService', 'rules.Problem'])
       expect(names).toContain(name);
   });
 
-  it('explains every export, in more words than its name has', () => {
+  it('explains every export, not only by repeating its name', () => {
     const stubs = exported.filter(([, symbol]) => isStub(documentationOf(symbol)));
     expect(stubs.map(([name, symbol]) => `${name}: ${documentationOf(symbol)}`)).toEqual([]);
   });
@@ -53,7 +53,7 @@ describe('the reference of the package', () => {
     'The options for jobs',
     'The result of `files`.',
     'A rule.',
-  ])('may not contain the stub %j', text => {
+  ])('may not contain the empty description %j', text => {
     expect(isStub(text)).toBe(true);
   });
 });

@@ -57,13 +57,13 @@ describe('matchRules', () => {
     );
   });
 
-  it('keeps posts that match no rule, with an empty list of matching rules', async () => {
+  it('delivers a post that matches no rule with an empty list of matching rules', async () => {
     const matched = await pipeline(source(), matchRules([{ value: 'fog' }]), collect());
     expect(matched).toHaveLength(3);
     expect(matched.flatMap(activity => activity.matchingRules)).toEqual([]);
   });
 
-  it('drops posts that match no rule if requested, and counts them', async () => {
+  it('drops and counts posts that match no rule with `dropUnmatched`', async () => {
     let last: ProgressCounts | undefined;
     const matched = await pipeline(
       source(),
@@ -86,7 +86,7 @@ describe('matchRules', () => {
     expect(matched.map(activity => activity.tags)).toEqual([['white'], []]);
   });
 
-  it('delivers the same posts as a filter with the same rule', async () => {
+  it('matches the same posts as a filter with the same rule', async () => {
     const matcher = compileRules([{ value: 'snow -deep' }]);
     const filtered = await pipeline(
       source(),
@@ -102,7 +102,7 @@ describe('matchRules', () => {
     expect(matched).toHaveLength(1);
   });
 
-  it('shows the new rules of a stored post to later columns', () => {
+  it('sets the matching rules that later steps read from a stored post', () => {
     const content = Buffer.allocUnsafeSlow(posts[1]!.raw.length);
     posts[1]!.raw.copy(content);
     const rows = new FileRecords(content, POSTS, 1);
@@ -112,7 +112,7 @@ describe('matchRules', () => {
     expect((rows.item(0) as Activity).tags).toEqual(['wet']);
   });
 
-  it('has another identity if a value, tag or id of its rules differs', () => {
+  it('has a different identity in checkpoints if a value, tag or id of its rules differs', () => {
     const [rule] = RULES as [(typeof RULES)[number]];
     const identities = [
       rule,
@@ -125,7 +125,7 @@ describe('matchRules', () => {
     expect(JSON.stringify(identityOf(matchRules([{ ...rule }])(source())))).toBe(identities[0]);
   });
 
-  it('refuses invalid rules when it is called', () => {
+  it('throws for invalid rules when it is called', () => {
     expect(() => matchRules([{ value: '-snow' }])).toThrow(OptionError);
   });
 });

@@ -40,14 +40,14 @@ describe('routeByTag', () => {
     ).toEqual(['untagged']);
   });
 
-  it('refuses a tag that equals the name for activities without a tag', async () => {
+  it('fails for a tag that equals the `untagged` name', async () => {
     const { error } = await until(routeByTag()(source([[post('[{"tag":"untagged","id":1}]')]])));
     expect(error).toBeInstanceOf(DataError);
     expect(error).toMatchObject({ message: expect.stringContaining('routeByTag({ untagged:') });
     expect(() => routeByTag({ untagged: '' })).toThrow(OptionError);
   });
 
-  it('refuses a stored post if its tag equals the name for posts without a tag', async () => {
+  it('fails for a stored post with a tag that equals the `untagged` name', async () => {
     const folder = await temporaryFolder();
     const file = path.join(folder, 'posts.jsonl');
     await writeFile(
@@ -64,7 +64,7 @@ describe('routeByTag', () => {
     await expect(run).rejects.toThrow(/A rule has the tag "rest"/);
   });
 
-  it('accepts a tag that equals this name if an earlier step has dropped the stored post', async () => {
+  it('accepts a tag that equals the `untagged` name if an earlier step drops the stored post', async () => {
     const folder = await temporaryFolder();
     const file = path.join(folder, 'posts.jsonl');
     const posts = ['a', 'rest'].map(
@@ -86,19 +86,22 @@ describe('routeByTag', () => {
   it.each<[string, (input: AsyncIterable<never>) => AsyncIterable<unknown>]>([
     ['dedupe', dedupe()],
     ['routeByTag', routeByTag()],
-  ])('is refused before %s, which would lose tags of stored files', async (name, operator) => {
-    const file = path.join(await temporaryFolder(), 'posts.jsonl');
-    await writeFile(
-      file,
-      '{"created_at":"x","id_str":"1","matching_rules":[{"tag":"a"},{"tag":"b"}]}\n',
-    );
-    const posts = activities()(jsonLines()(localFiles([file])));
-    const { error } = await until(operator(routeByTag()(posts) as AsyncIterable<never>));
-    expect(error).toBeInstanceOf(DataError);
-    expect(error).toMatchObject({
-      message: expect.stringContaining(
-        `${name}() reads activities, but got an activity with a tag`,
-      ),
-    });
-  });
+  ])(
+    'causes an OptionError before %s, which would lose tags of stored files',
+    async (name, operator) => {
+      const file = path.join(await temporaryFolder(), 'posts.jsonl');
+      await writeFile(
+        file,
+        '{"created_at":"x","id_str":"1","matching_rules":[{"tag":"a"},{"tag":"b"}]}\n',
+      );
+      const posts = activities()(jsonLines()(localFiles([file])));
+      const { error } = await until(operator(routeByTag()(posts) as AsyncIterable<never>));
+      expect(error).toBeInstanceOf(DataError);
+      expect(error).toMatchObject({
+        message: expect.stringContaining(
+          `${name}() reads activities, but got an activity with a tag`,
+        ),
+      });
+    },
+  );
 });

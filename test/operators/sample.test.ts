@@ -54,12 +54,12 @@ describe('sample', () => {
     expect(Math.abs(length - ids.length * ratio)).toBeLessThan(4 * deviation);
   });
 
-  it('passes no posts for a ratio of 0, and all posts for 1', async () => {
+  it('passes no posts with a ratio of 0, and all posts with 1', async () => {
     expect(await sampled(ids, { ratio: 0 })).toEqual([]);
     expect(await sampled(ids, { ratio: 1 })).toEqual(ids);
   });
 
-  it('passes the same ids in all versions of Millrace', async () => {
+  it('passes the same ids in every version of Millrace', async () => {
     const first = Array.from({ length: 60 }, (_, n) =>
       String(1_000_000_000_000_000_000n + BigInt(n)),
     );
@@ -72,23 +72,23 @@ describe('sample', () => {
     ]);
   });
 
-  it('passes the same ids in both formats', async () => {
+  it('passes the same ids whether posts are in one format or the other', async () => {
     expect(await sampled(ids, { ratio: 0.2 }, streams)).toEqual(await sampled(ids, { ratio: 0.2 }));
   });
 
-  it('passes only posts that a larger sample also passes', async () => {
+  it('passes only posts that a sample with a larger ratio also passes', async () => {
     const larger = new Set(await sampled(ids, { ratio: 0.3 }));
     const smaller = await sampled(ids, { ratio: 0.1 });
     expect(smaller.filter(id => !larger.has(id))).toEqual([]);
   });
 
-  it('passes independent posts with another seed', async () => {
+  it('passes an independent selection of posts with another seed', async () => {
     const one = new Set(await sampled(ids, { ratio: 0.5 }));
     const both = (await sampled(ids, { ratio: 0.5, seed: 1 })).filter(id => one.has(id));
     expect(Math.abs(both.length - ids.length / 4)).toBeLessThan(4 * Math.sqrt(ids.length * 0.1875));
   });
 
-  it('distinguishes ids that are equal as doubles', async () => {
+  it('distinguishes ids that would be equal as doubles', async () => {
     const near = Array.from({ length: 64 }, (_, n) => String(2n ** 63n + BigInt(n)));
     const { length } = await sampled(near, { ratio: 0.5 });
     expect(length).toBeGreaterThan(12);
@@ -103,18 +103,18 @@ describe('sample', () => {
     { ratio: 0.1, seed: 1.5 },
     { ratio: 0.1, seed: 2 ** 32 },
     {},
-  ])('refuses %j', options => {
+  ])('throws an OptionError for %j', options => {
     expect(() => sample(unchecked(options))).toThrow(OptionError);
   });
 
-  it('refuses items that are not posts, and posts without an id', async () => {
+  it('fails for items that are not posts, and for posts without an id', async () => {
     const bytes = sample({ ratio: 1 })(source([[unchecked<Activity>(Buffer.from('{}'))]]));
     await expect(all(bytes)).rejects.toThrow(/sample\(\) reads activities, but got bytes/);
     const nameless = sample({ ratio: 1 })(source([[new Activity(Buffer.from('{"text":""}'))]]));
     await expect(all(nameless)).rejects.toThrow(/id/);
   });
 
-  it('passes the same posts of stored files with threads, without threads and as items', async () => {
+  it('passes the same stored posts with threads, without threads and one item at a time', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(fc.bigInt({ min: 0n, max: 2n ** 64n + 5n }).map(String), fc.boolean()), {

@@ -17,13 +17,13 @@ describe('take', () => {
     [2, [1, 2], 1],
     [3, [1, 2, 3], 2],
     [9, [1, 2, 3, 4], 3],
-  ])('delivers the first %i items and stops reading', async (count, items, read) => {
+  ])('delivers the first %i items and then stops reading', async (count, items, read) => {
     const state = { read: 0, open: 0, closed: 0 };
     expect(await all(take<number>(count)(source([[1, 2], [3], [4]], state)))).toEqual(items);
     expect(state).toEqual({ read, open: Math.min(read, 1), closed: Math.min(read, 1) });
   });
 
-  it('closes its source before the last items are processed', async () => {
+  it('closes its source before its last items are processed', async () => {
     const state = { read: 0, open: 0, closed: 0 };
     const seen: number[] = [];
     for await (const item of take<number>(2)(source([[1], [2], [3]], state))) {
@@ -33,7 +33,7 @@ describe('take', () => {
     expect(seen).toEqual([1, 2]);
   });
 
-  it('continues its count from a cursor', async () => {
+  it('continues to count from its cursor', async () => {
     const state = { read: 0, open: 0, closed: 0 };
     const flow = take<number>(3)(source([[1, 2], [3, 4], [5]], state));
     const [first, last] = await batchesOf(flow);
@@ -43,13 +43,13 @@ describe('take', () => {
     expect(state.open).toBe(0);
   });
 
-  it('counts as dropped the items of the last batch that it does not take', async () => {
+  it('counts the items of the last batch that it does not deliver as dropped', async () => {
     const progress = new Progress();
     for await (const _ of take<number>(4)(source([[1, 2], [3], [4, 5, 6]])).batches({ progress }));
     expect([...progress.dropped]).toEqual([['take', 2]]);
   });
 
-  it('refuses a wrong count and the cursor of another operator', async () => {
+  it('throws an OptionError for a wrong count or the cursor of another operator', async () => {
     for (const count of [-1, 1.5, Number.NaN]) expect(() => take(count)).toThrow(OptionError);
     await expect(all(flowFrom(take(2)(source([[1]])), { next: 1 }))).rejects.toThrow(OptionError);
     await expect(all(flowFrom(take(2)(source([[1]])), { take: 'x', inner: {} }))).rejects.toThrow(

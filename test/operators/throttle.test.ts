@@ -35,7 +35,7 @@ describe('throttle', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('passes every item, never more than allowed in any span', async () => {
+  it('passes every item without ever exceeding its rate in any period', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 6 }),
@@ -73,7 +73,7 @@ describe('throttle', () => {
     expect(performance.now() - began).toBeGreaterThan(155);
   });
 
-  describe('while it waits for an hour', () => {
+  describe('during a wait of an hour', () => {
     const waiting = async () => {
       const state = newState();
       const progress = new Progress();
@@ -96,7 +96,7 @@ describe('throttle', () => {
       return { state, progress, abort };
     };
 
-    it('reads nothing', async () => {
+    it('reads nothing from its source', async () => {
       const { state, abort } = await waiting();
       expect(state).toMatchObject({ batches: 2, closed: 0 });
       await abort();
@@ -109,7 +109,7 @@ describe('throttle', () => {
       await abort();
     });
 
-    it('ends with the reason of an abort, and closes the source', async () => {
+    it('rejects with the reason of an abort, and closes the source', async () => {
       const { state, progress, abort } = await waiting();
       await abort();
       expect(state.closed).toBe(1);
@@ -117,7 +117,7 @@ describe('throttle', () => {
     });
   });
 
-  it('reports its waits in the progress', async () => {
+  it('reports each wait to the progress', async () => {
     const waits: unknown[] = [];
     const reason = new Error('seen');
     const controller = new AbortController();
@@ -133,7 +133,7 @@ describe('throttle', () => {
     expect(waits).toContain('throttle');
   });
 
-  it('keeps batches without items, for their cursors', async () => {
+  it('passes batches without items because of their cursors', async () => {
     const empty = new Flow<number>(async function* () {
       yield { items: [], cursor: { at: 1 } };
     });
@@ -151,7 +151,7 @@ describe('throttle', () => {
     [{ perSecond: Number.POSITIVE_INFINITY }],
     [{ items: 0, perMs: 5 }],
     [{ items: 1, perMs: 0 }],
-  ])('refuses %j', options => {
+  ])('throws an OptionError for %j', options => {
     expect(() => throttle(options)).toThrow(OptionError);
   });
 });

@@ -26,21 +26,21 @@ describe('through', () => {
     expect(Buffer.concat(out).toString()).toBe('☃ snow');
   });
 
-  it('passes items through a TransformStream of the web', async () => {
+  it('passes items through a TransformStream', async () => {
     const stream = new TransformStream<number, string>({
       transform: (n, controller) => controller.enqueue(`${n}`),
     });
     expect(await all(through(stream)(source([[1], [2, 3]])))).toEqual(['1', '2', '3']);
   });
 
-  it('drops cursors, since the stream does not say which items they belong to', async () => {
+  it('drops cursors, because a stream does not say which items they belong to', async () => {
     const cursors = [];
     const doubled = through<number, number>(doubling())(source([[1, 2], [3]]));
     for await (const { cursor } of batchesOf(doubled)) cursors.push(cursor);
     expect(cursors.every(cursor => cursor === undefined)).toBe(true);
   });
 
-  it('refuses anything but a duplex stream when it is called', () => {
+  it('throws when it is called with anything but a duplex stream', () => {
     for (const wrong of [undefined, null, 'gzip', {}, []])
       expect(() => through(wrong as unknown as Transform)).toThrow(OptionError);
   });

@@ -20,7 +20,7 @@ const quoted = { created_at: 'x', id_str: '3' };
 const shared = { created_at: 'x', id_str: '2', quoted_status: quoted };
 
 describe('withReferenced', () => {
-  it('passes the retweeted and quoted posts after each post', async () => {
+  it('delivers the retweeted and the quoted post after each post', async () => {
     const retweet = post({ id_str: '1', retweeted_status: shared });
     const quote = post({ id_str: '4', quoted_status: quoted });
     expect(await idsOf([retweet, post({ id_str: '5' }), quote])).toEqual([
@@ -28,17 +28,17 @@ describe('withReferenced', () => {
     ]);
   });
 
-  it('passes a post only once if a retweet and its original both quote it', async () => {
+  it('delivers a post once if both a retweet and its original quote it', async () => {
     const retweet = post({ id_str: '1', retweeted_status: shared, quoted_status: quoted });
     expect(await idsOf([retweet])).toEqual(['1', '2', '3']);
   });
 
-  it('passes only the referenced posts with `only`', async () => {
+  it('delivers only the referenced posts with `only`', async () => {
     const retweet = post({ id_str: '1', retweeted_status: shared });
     expect(await idsOf([retweet, post({ id_str: '5' })], true)).toEqual(['2', '3']);
   });
 
-  it('delivers the referenced posts with the bytes they have in their post', async () => {
+  it('delivers the exact bytes that a referenced post has within its post', async () => {
     const expected = (model: PostModel) =>
       [model, model.shared, model.shared?.quoted, model.quoted]
         .filter(one => one !== undefined)
@@ -57,14 +57,14 @@ describe('withReferenced', () => {
     );
   });
 
-  it('is in the identity of a flow with its option', () => {
+  it('is identified in a checkpoint by its name and option', () => {
     const posts = new Flow<Activity>(async function* () {}, undefined, [{ step: 'posts' }]);
     const stepOf = (only: boolean) => identityOf(withReferenced({ only })(posts));
     expect(stepOf(true)).toEqual([{ step: 'posts' }, { step: 'withReferenced', only: true }]);
     expect(stepOf(false)).toEqual([{ step: 'posts' }, { step: 'withReferenced', only: false }]);
   });
 
-  it('refuses an item that is not a post, with its origin', async () => {
+  it('fails for an item that is not a post, with the origin of the item', async () => {
     const run = all(withReferenced()(source([[new Activity(Buffer.from('{"id_str":"1"}'))]])));
     await expect(run).rejects.toThrow(DataError);
     await expect(run).rejects.toMatchObject({ position: { origin: 'here' } });

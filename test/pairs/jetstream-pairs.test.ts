@@ -26,8 +26,8 @@ const CALLS: Readonly<Record<string, (options: never) => unknown>> = {
   fromJetStream: o => fromJetStream(unchecked(o)),
 };
 
-describe('the options of both calls for JetStream', () => {
-  it.each(Object.keys(CALLS))('the pair table lists a value for every option of %s', async call => {
+describe('the tests of option combinations for JetStream', () => {
+  it.each(Object.keys(CALLS))('have a listed value for every option of %s', async call => {
     const options = await optionNames(CALLS[call]!);
     expect(options).not.toEqual([]);
     expect(listedOptions(call, JETSTREAM_VALUES, FIXED_OF_JETSTREAM)).toEqual(options);
@@ -36,11 +36,11 @@ describe('the options of both calls for JetStream', () => {
 
 const { pairs, missing, tried } = suiteRows(JETSTREAM_OPTIONS, JETSTREAM_RULES);
 
-describe.skipIf(!hasNatsServer)('a covering set of option rows for JetStream', () => {
+describe.skipIf(!hasNatsServer)('the tested combinations of options for JetStream', () => {
   beforeAll(startJetStream);
   afterAll(stopJetStream);
 
-  it('covers every pair of options, except pairs that conflict', () => {
+  it('contain every pair of options, except pairs that conflict', () => {
     expect(pairs).toBeGreaterThan(1_500);
     const unexplained = missing.filter(
       pair => conflictOf(pair, JETSTREAM_OPTIONS, JETSTREAM_RULES) === undefined,
@@ -49,7 +49,7 @@ describe.skipIf(!hasNatsServer)('a covering set of option rows for JetStream', (
   });
 
   it.each(JETSTREAM_RULES.conflicts.filter(({ refused }) => refused !== undefined))(
-    'excludes a pair that is refused before a connection: $reason',
+    'do not contain a pair that causes an error before a connection: $reason',
     async ({ refused, holds }) => {
       const row = completed(refused!.row, JETSTREAM_OPTIONS, JETSTREAM_RULES);
       expect(holds(row)).toBe(true);
@@ -66,14 +66,14 @@ describe.skipIf(!hasNatsServer)('a covering set of option rows for JetStream', (
   );
 
   it.each(tried)(
-    'delivers each post exactly once through a stream: row $number',
+    'deliver each post through a stream exactly once: combination $number',
     async ({ row }) => {
       if ((await errorOf(row)) !== undefined)
         throw await smallestFailure(row, JETSTREAM_OPTIONS, JETSTREAM_RULES, errorOf);
     },
   );
 
-  it('stops most of the runs of rows that have a stop', () => {
+  it('interrupt most of the runs that they are meant to interrupt', () => {
     const isStopped = (how: string | undefined) => how === 'abort' || how === 'source fails';
     const stops = tried
       .flatMap(({ row }) => [row['flow.(publishing)'], row['flow.(reading)']])

@@ -16,21 +16,18 @@ const CALLS: Readonly<Record<string, (options: never) => unknown>> = {
   download: o => jobs.download(acme(), 'uuid', o),
 };
 
-describe('the options of calls for jobs', () => {
-  it.each(Object.keys(CALLS))(
-    'the pair table lists a value for every option of jobs.%s',
-    async call => {
-      const options = await optionNames(CALLS[call]!);
-      expect(options).not.toEqual([]);
-      expect(listedOptions(call, JOB_VALUES, FIXED_OF_JOBS)).toEqual(options);
-    },
-  );
+describe('the tests of option combinations for jobs', () => {
+  it.each(Object.keys(CALLS))('have a listed value for every option of jobs.%s', async call => {
+    const options = await optionNames(CALLS[call]!);
+    expect(options).not.toEqual([]);
+    expect(listedOptions(call, JOB_VALUES, FIXED_OF_JOBS)).toEqual(options);
+  });
 });
 
 const { pairs, missing, tried } = suiteRows(JOB_DOMAIN, JOB_RULES);
 
-describe('a covering set of option rows for calls of jobs', () => {
-  it('covers every pair of options, except pairs that conflict', () => {
+describe('the tested combinations of options for jobs', () => {
+  it('contain every pair of options, except pairs that conflict', () => {
     expect(pairs).toBeGreaterThan(500);
     const unexplained = missing.filter(
       pair => conflictOf(pair, JOB_DOMAIN, JOB_RULES) === undefined,
@@ -39,7 +36,7 @@ describe('a covering set of option rows for calls of jobs', () => {
   });
 
   it.each(tried)(
-    'orders only one job and stores each file: row $number',
+    'order only one job and store each file: combination $number',
     async ({ row, number }) => {
       const errorOf = (one: Row) =>
         tryJobRow(one, number).then(

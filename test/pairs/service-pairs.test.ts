@@ -36,8 +36,8 @@ const CALLS: Readonly<Record<(typeof STAGES)[number], (options: never) => unknow
   engagement: o => millrace.engagement(acme, o),
 };
 
-describe('the options of sources of a service', () => {
-  it.each(STAGES)('the pair table lists a value for every option of %s', async stage => {
+describe('the tests of option combinations for sources of a service', () => {
+  it.each(STAGES)('have a listed value for every option of %s', async stage => {
     const options = await optionNames(CALLS[stage]);
     expect(options).not.toEqual([]);
     expect(listedOptions(stage, SERVICE_VALUES, FIXED_OF_SERVICE)).toEqual(options);
@@ -46,8 +46,8 @@ describe('the options of sources of a service', () => {
 
 const { rows, pairs, missing, tried } = suiteRows(SERVICE_DOMAIN, SERVICE_RULES);
 
-describe('a covering set of option rows for service sources', () => {
-  it('covers every pair of options, except pairs that conflict', () => {
+describe('the tested combinations of options for sources of a service', () => {
+  it('contain every pair of options, except pairs that conflict', () => {
     expect(pairs).toBeGreaterThan(2_000);
     const unexplained = missing.filter(
       pair => conflictOf(pair, SERVICE_DOMAIN, SERVICE_RULES) === undefined,
@@ -56,7 +56,7 @@ describe('a covering set of option rows for service sources', () => {
   });
 
   it.each(SERVICE_RULES.conflicts.filter(({ refused }) => refused !== undefined))(
-    'excludes a pair that is refused before a request: $reason',
+    'do not contain a pair that causes an error before a request: $reason',
     async ({ refused, holds }) => {
       const row = completed(refused!.row, SERVICE_DOMAIN, SERVICE_RULES);
       expect(holds(row)).toBe(true);
@@ -70,11 +70,11 @@ describe('a covering set of option rows for service sources', () => {
     },
   );
 
-  it('contains rows of job files whose posts stay on threads', () => {
+  it('include runs of job files that worker threads process completely', () => {
     expect(rows.filter(usesThreads).length).toBeGreaterThan(2);
   });
 
-  it.each(tried)('delivers each item exactly once: row $number', async ({ row }) => {
+  it.each(tried)('deliver each item exactly once: combination $number', async ({ row }) => {
     asked = askedOfThreads();
     if ((await errorOf(row)) !== undefined)
       throw await smallestFailure(row, SERVICE_DOMAIN, SERVICE_RULES, errorOf);

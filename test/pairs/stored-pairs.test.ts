@@ -42,27 +42,24 @@ const CALLS: Readonly<Record<string, (options: never) => unknown>> = {
   committed: o => millrace.committed(o),
 };
 
-describe('the options of stored files', () => {
-  it.each(Object.keys(CALLS))(
-    'the pair table lists a value for every option of %s',
-    async stage => {
-      const options = await optionNames(CALLS[stage]!);
-      expect(options).not.toEqual([]);
-      expect(listedOptions(stage, VALUES, FIXED)).toEqual(options);
-    },
-  );
+describe('the tests of option combinations for stored files', () => {
+  it.each(Object.keys(CALLS))('have a listed value for every option of %s', async stage => {
+    const options = await optionNames(CALLS[stage]!);
+    expect(options).not.toEqual([]);
+    expect(listedOptions(stage, VALUES, FIXED)).toEqual(options);
+  });
 });
 
 let stopped = 0;
 let asked: ReturnType<typeof askedOfThreads>;
 const { rows, pairs, missing, tried } = suiteRows(DOMAIN, RULES);
 
-describe('a covering set of option rows', () => {
-  it('contains rows whose posts stay on threads', () => {
+describe('the tested combinations of options for stored files', () => {
+  it('include runs whose posts worker threads process completely', () => {
     expect(rows.filter(usesThreads).length).toBeGreaterThan(10);
   });
 
-  it('covers every pair of options, except pairs that conflict', () => {
+  it('contain every pair of options, except pairs that conflict', () => {
     expect(pairs).toBeGreaterThan(10_000);
     const unexplained = missing.filter(pair => conflictOf(pair, DOMAIN, RULES) === undefined);
     expect(unexplained).toEqual([]);
@@ -70,7 +67,7 @@ describe('a covering set of option rows', () => {
 
   const { conflicts } = RULES;
   it.each(conflicts.filter(({ refused }) => refused !== undefined))(
-    'excludes a pair that is refused before any read: $reason',
+    'do not contain a pair that causes an error before any read: $reason',
     async ({ refused, holds }) => {
       const row = completed(refused!.row, DOMAIN, RULES);
       expect(holds(row)).toBe(true);
@@ -83,13 +80,13 @@ describe('a covering set of option rows', () => {
     },
   );
 
-  it.each(tried)('delivers each post exactly once: row $number', async ({ row, number }) => {
+  it.each(tried)('deliver each post exactly once: combination $number', async ({ row, number }) => {
     asked = askedOfThreads();
     if ((await errorOf(row, number)) === undefined) return;
     throw await smallestFailure(row, DOMAIN, RULES, smaller => errorOf(smaller, number));
   });
 
-  it('stops most of the runs of rows that have a stop', () => {
+  it('interrupt most of the runs that they are meant to interrupt', () => {
     const stops = tried.filter(({ row }) => row['flow.(stop)'] !== 'none');
     expect(stopped).toBeGreaterThan(0.6 * stops.length);
   });
