@@ -128,7 +128,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'receive each post exactly once after a run that committed nothing',
     'receive each post of their language exactly once, even after an aborted run',
   ],
-  'test/jobs/fetch-job-file.test.ts': ['s) is explained in the error'],
+  'test/jobs/fetch-job-file.test.ts': ['is explained in the error'],
   'test/jobs/download-job.test.ts': ['names a large file and its damage if the file stays damaged'],
   'test/jobs/job-files.test.ts': ['closes its temporary files when a run ends early'],
   'test/jobs/run-job.test.ts': ['fails if the quote expires while it waits'],

@@ -94,7 +94,7 @@ describe.skipIf(!hasNatsServer).concurrent('a JetStream stream without a leader'
 
 describe
   .skipIf(!hasNatsServer)
-  .concurrent('a server cut off from the servers with the stream', () => {
+  .concurrent('a NATS server cut off from the servers with the stream', () => {
     it('is left for another server of the list (faults jetstream partition, seeds 20 and 25)', async ({
       expect,
     }) => {
