@@ -147,7 +147,7 @@ describe('the prose of the project', () => {
     expect(sources.length).toBeGreaterThan(400);
     expect(titles.flatMap(({ text }) => text.split('\n')).length).toBeGreaterThan(3_000);
     expect(titles.find(({ name }) => name === 'test/prose.test.ts')?.text).toContain(
-      'finds the sources and the titles of tests',
+      'includes the sources and the titles of tests',
     );
   });
 
