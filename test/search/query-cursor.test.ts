@@ -78,7 +78,7 @@ describe('the cursor of a search', () => {
     expect(server.received.length).toBe(before);
   });
 
-  it('is refused for another `maxResults`, with advice on how to continue', async () => {
+  it('is refused with another `maxResults`, with advice on how to continue', async () => {
     const posts = januaryPosts(90);
     server.otherwise = searchPages(posts);
     const acme = testAccount(server);
@@ -94,7 +94,7 @@ describe('the cursor of a search', () => {
     );
   });
 
-  it('is refused for another service, unless an older version wrote it', async () => {
+  it('is refused with another service, unless an older version wrote the cursor', async () => {
     server.otherwise = searchPages(januaryPosts(25));
     const at = (localService?: string) => search(testAccount(server, { localService }), SNOW);
     const [first] = await batchesOf(at('one'));

@@ -11,7 +11,7 @@ import { SNOW, server, setUpServer } from './scripted-search.js';
 
 setUpServer();
 
-describe('the options of a search', () => {
+describe('the options of search()', () => {
   const now = Date.UTC(2024, 0, 31, 12);
   const bad: [string, Record<string, unknown>][] = [
     ['query', { query: undefined }],
@@ -53,7 +53,7 @@ describe('the options of a search', () => {
     ['maxresults', { maxresults: 10 }],
   ];
 
-  it.each(bad)('are refused before anything is sent: %s of %j', (option, options) => {
+  it.each(bad)('cause an OptionError before anything is sent: %s of %j', (option, options) => {
     const act = () => search(testAccount(server), { ...SNOW, ...options } as SearchOptions);
     expect(act).toThrow(OptionError);
     try {
@@ -75,14 +75,14 @@ describe('the options of a search', () => {
     expect(() => search(testAccount(server), { ...SNOW, ...options })).not.toThrow();
   });
 
-  it('are required together with an account', () => {
+  it('cause an OptionError if they or the account are missing', () => {
     const call = unchecked<(...args: unknown[]) => unknown>(search);
     expect(() => call(testAccount(server))).toThrow(OptionError);
     expect(() => call({ baseUrl: server.url }, SNOW)).toThrow(OptionError);
     expect(() => call(undefined, SNOW)).toThrow('made by `account()`');
   });
 
-  it('need an account with certain settings', () => {
+  it('cause an OptionError if the account lacks a setting for searches', () => {
     const settings = {
       baseUrl: server.url,
       account: 'a',
@@ -99,7 +99,7 @@ describe('the options of a search', () => {
   });
 });
 
-describe('a row of the option table', () => {
+describe('a row of the table of search options', () => {
   const rows = {
     ...SEARCH_OPTIONS,
     depth: row({ isParameter: true, identifies: 'cursor', flag: {} }, whole('a new option')),
@@ -109,7 +109,7 @@ describe('a row of the option table', () => {
   const prepare = (own: { readonly [name: string]: unknown }) =>
     checkQuery('search', testAccount(server), rows, { ...SNOW, ...own }, {});
 
-  it('controls whether a value is sent and which identity it is part of', () => {
+  it('determines whether the option is sent, and whether the cursor or the checkpoint includes it', () => {
     const { params, identity, checkpointIdentity } = prepare({ depth: 3, pace: 4, other: 5 });
     expect(params).toMatchObject({ query: SNOW.query, depth: 3 });
     expect(params).not.toHaveProperty('pace');
@@ -128,7 +128,7 @@ describe('a row of the option table', () => {
     expect(prepare({ label: 'own' }).checkpointIdentity).toMatchObject({ label: 'own' });
   });
 
-  it('adds nothing to the request and the identity without a value', () => {
+  it('adds nothing to the request and the cursor if the option has no value', () => {
     const { params, identity } = prepare({});
     expect(Object.keys({ ...params, ...identity })).not.toContain('depth');
   });

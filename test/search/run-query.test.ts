@@ -35,8 +35,8 @@ async function run(options: Partial<SearchOptions>, acme = testAccount(server)) 
   return { found, cursors, counts };
 }
 
-describe('the budget of posts', () => {
-  it('counts damaged results, which the service has sent and charged', async () => {
+describe('the post budget of a search', () => {
+  it('includes damaged results, which the service has sent and charged', async () => {
     const isDamaged = (index: number) => index % 10 < 4;
     server.otherwise = searchPages(
       POSTS.map((one, index) => (isDamaged(index) ? { ...one, bytes: '{"text":"no id"}' } : one)),
@@ -51,8 +51,8 @@ describe('the budget of posts', () => {
   });
 });
 
-describe('slices of a window', () => {
-  it('cover it without gaps or overlaps in about equal lengths, newest first', () => {
+describe('the slices of a search window', () => {
+  it('cover the window without gaps or overlaps, in about equal lengths, newest first', () => {
     const minute = fc.integer({ min: 0, max: 10_000_000 });
     fc.assert(
       fc.property(
@@ -96,7 +96,7 @@ describe('slices of a window', () => {
     });
   });
 
-  it('do not start before the product if dates are omitted', () => {
+  it('do not start before the first date of the product if dates are omitted', () => {
     const now = Date.UTC(2024, 0, 31, 12, 0, 59, 999);
     expect(resolveDates({ toDate: '200604010000' }, {}, 'fullarchive', now)).toEqual({
       fromDate: '200603210000',
@@ -121,7 +121,7 @@ describe('slices of a window', () => {
 
 describe('a sliced search', () => {
   it.each([2, 3, 7, 31, 500])(
-    'returns the same posts in the same order in %i slices',
+    'delivers the same posts in the same order with %i slices',
     async slices => {
       const { found } = await run({ slices });
       expect(found).toEqual(POSTS.map(post => post.bytes));
@@ -140,7 +140,7 @@ describe('a sliced search', () => {
     ]);
   });
 
-  it('fetches at most twelve slices concurrently', async () => {
+  it('fetches at most 12 slices concurrently', async () => {
     let open = 0;
     let most = 0;
     let release = () => {};
@@ -156,7 +156,7 @@ describe('a sliced search', () => {
     expect(most).toBe(12);
   });
 
-  it('causes no leak warning with many slices', async () => {
+  it('causes no listener leak warning with many slices', async () => {
     const warnings: Error[] = [];
     const onWarning = (warning: Error) => warnings.push(warning);
     process.on('warning', onWarning);
@@ -166,7 +166,7 @@ describe('a sliced search', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('buffers at most four pages of a slice that waits for its turn', async () => {
+  it('buffers at most 4 pages of a slice that waits for its turn', async () => {
     const { fromDate, toDate } = sliceDates(JANUARY, 2)[1]!;
     const isOfSecond = ({ params }: Received) =>
       params.fromDate === fromDate && params.toDate === toDate;
@@ -181,7 +181,7 @@ describe('a sliced search', () => {
     await batches.return?.();
   });
 
-  it('resumes from any cursor, with the slices of the first run', async () => {
+  it('resumes from any cursor with the same slices as in the first run', async () => {
     const now = Date.UTC(2024, 0, 31, 12);
     const undated: Partial<SearchOptions> = { fromDate: undefined, toDate: undefined, slices: 4 };
     const timing = { ...impatient(), now: () => now };
@@ -197,7 +197,7 @@ describe('a sliced search', () => {
     expect(first.cursors.at(-1)).toMatchObject({ done: true, slice: 3 });
   });
 
-  it('delivers everything before a failed slice, and rejects with a cursor to continue from', async () => {
+  it('delivers everything before a failed slice, and then rejects with a cursor to continue from', async () => {
     const failing = sliceDates(JANUARY, 5)[2]!;
     server.otherwise = (response, request) =>
       request.params.toDate === failing.toDate
@@ -227,7 +227,7 @@ describe('a sliced search', () => {
     expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
   });
 
-  it('shares one rate limit', async () => {
+  it('uses one rate limit for all slices', async () => {
     const arrivals: number[] = [];
     server.otherwise = (response, request) => {
       arrivals.push(performance.now());

@@ -49,7 +49,7 @@ describe('a search continues and delivers every post exactly once', () => {
     }
   });
 
-  it('after a document that is cut at any byte', async () => {
+  it('after a response that is cut at any byte', async () => {
     const text = JSON.stringify(PAGE);
     for (let at = 0; at < text.length; at++) {
       afterPages(1, cut(PAGE, 'document', at));
@@ -58,7 +58,7 @@ describe('a search continues and delivers every post exactly once', () => {
     }
   });
 
-  it('after waits of the requested length', async () => {
+  it('after waits as long as Retry-After requests', async () => {
     const timing = impatient();
     afterPages(1, status(429, '', { 'retry-after': '300' }), status(503));
     await run({}, { timing });
@@ -67,16 +67,19 @@ describe('a search continues and delivers every post exactly once', () => {
 });
 
 describe('a search that cannot continue', () => {
-  it.each([400, 401, 404, 422])('throws the %i itself on its first page', async code => {
-    server.script.push(status(code, '{"error":{"message":"No."}}'));
-    const { found, error } = await run();
-    expect(error).toBeInstanceOf(HttpError);
-    expect(error).toMatchObject({ status: code, body: 'No.' });
-    expect(found).toEqual([]);
-    expect(server.received.length).toBe(1);
-  });
+  it.each([400, 401, 404, 422])(
+    'throws the HttpError %i itself if its first page fails',
+    async code => {
+      server.script.push(status(code, '{"error":{"message":"No."}}'));
+      const { found, error } = await run();
+      expect(error).toBeInstanceOf(HttpError);
+      expect(error).toMatchObject({ status: code, body: 'No.' });
+      expect(found).toEqual([]);
+      expect(server.received.length).toBe(1);
+    },
+  );
 
-  it('throws the broken connection itself on its first page', async () => {
+  it('throws the ConnectionError itself if the first page fails', async () => {
     server.otherwise = reset;
     const { error } = await run();
     expect(error).toBeInstanceOf(ConnectionError);
@@ -114,7 +117,7 @@ describe('a search that cannot continue', () => {
     },
   );
 
-  it('reports only the minutes up to the last delivered post as missing if it fails after a resume', async () => {
+  it('reports only the minutes up to the last delivered post as missing, also if it fails after a resume', async () => {
     const upTo = (count: number) => {
       const { at } = POSTS[count - 1] ?? { at: Number.NaN };
       return [`posts from 202401010000 to ${formatTimestamp(at + MINUTE)}`];
@@ -139,7 +142,7 @@ describe('a search that cannot continue', () => {
     expect(more.missing).toEqual(upTo(13));
   });
 
-  it('does not report delivered minutes as missing after an empty page', async () => {
+  it('does not report delivered minutes as missing if it fails after an empty page', async () => {
     const empty = JSON.stringify({ results: [], next: 'after the empty page', ...ECHO });
     afterPages(2, raw(empty));
     server.otherwise = status(401);
@@ -151,7 +154,7 @@ describe('a search that cannot continue', () => {
     ]);
   });
 
-  it('shows no secret, even if a response echoes it', async () => {
+  it('shows no secret in its error, even if a response echoes it', async () => {
     const token = Buffer.from(`me@acme.test:${PASSWORD}`).toString('base64');
     for (const body of [
       JSON.stringify({ echo: PASSWORD, token }),
@@ -170,7 +173,7 @@ describe('a search that cannot continue', () => {
   });
 });
 
-describe('a search over any faults', () => {
+describe('a search with any faults', () => {
   it('delivers every post exactly once if it is resumed after each error', async () => {
     const good = searchPages(POSTS);
     const replies: Reply[] = [
@@ -235,20 +238,23 @@ describe('a search that is stopped', () => {
     expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
   });
 
-  it.each([0, 1])('by an abort during page %i rejects with the reason itself', async pages => {
-    afterPages(pages);
-    server.otherwise = stall(PAGE);
-    const controller = new AbortController();
-    const reason = { mine: true };
-    const running = pipeline(search(testAccount(server), SNOW), collect(), {
-      signal: controller.signal,
-    });
-    running.catch(() => {});
-    while (server.received.length <= pages) await new Promise(resolve => setTimeout(resolve, 1));
-    controller.abort(reason);
-    await expect(running).rejects.toBe(reason);
-    expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
-  });
+  it.each([0, 1])(
+    'by an abort during page %i rejects with the reason of the abort',
+    async pages => {
+      afterPages(pages);
+      server.otherwise = stall(PAGE);
+      const controller = new AbortController();
+      const reason = { mine: true };
+      const running = pipeline(search(testAccount(server), SNOW), collect(), {
+        signal: controller.signal,
+      });
+      running.catch(() => {});
+      while (server.received.length <= pages) await new Promise(resolve => setTimeout(resolve, 1));
+      controller.abort(reason);
+      await expect(running).rejects.toBe(reason);
+      expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
+    },
+  );
 
   it('by an abort during a wait ends immediately', async () => {
     server.otherwise = status(429, '', { 'retry-after': '600' });
@@ -268,7 +274,7 @@ describe('a search that is stopped', () => {
 });
 
 describe('the rate limit of searches', () => {
-  it('applies to all searches of an account together', async () => {
+  it('applies to all searches of an account object together', async () => {
     const arrivals: number[] = [];
     server.otherwise = (response, request) => {
       arrivals.push(performance.now());

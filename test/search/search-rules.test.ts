@@ -78,7 +78,7 @@ const run = (options: SearchRulesOptions, acme = local()) =>
 
 const stored = (cursor: unknown): Cursor => JSON.parse(JSON.stringify(cursor));
 
-describe('a search for rules', () => {
+describe('search() with `rules`', () => {
   it('delivers each post exactly once, with the tags of its rules', async () => {
     const values = [
       'coffee',
@@ -112,7 +112,7 @@ describe('a search for rules', () => {
     );
   });
 
-  it('reports the least number of requests first, and sends each query only once', async () => {
+  it('reports the least number of requests at the start, and sends each query once', async () => {
     const told: PackedQueries[] = [];
     const progress = new Progress();
     const notes = new Set<string | undefined>();
@@ -147,7 +147,7 @@ describe('a search for rules', () => {
     expect(requests).toBe(0);
   });
 
-  it('resumes from every cursor with exactly the remaining posts', async () => {
+  it('resumes from every cursor with exactly the posts that remain', async () => {
     const found: string[] = [];
     const at: { readonly cursor: Cursor; readonly seen: number }[] = [];
     for await (const { items, cursor } of search(local(), THREE).batches()) {
@@ -163,7 +163,7 @@ describe('a search for rules', () => {
     }
   });
 
-  it('reports the remaining queries in a resumed run', async () => {
+  it('reports the queries that remain in a resumed run', async () => {
     const cursors: Cursor[] = [];
     for await (const { cursor } of search(local(), THREE).batches()) cursors.push(stored(cursor));
     const inLast = cursors.find(({ query }) => query === 2) as Cursor;
@@ -174,7 +174,7 @@ describe('a search for rules', () => {
     expect(plans).toEqual([1]);
   });
 
-  it('covers one window with all queries, even if a query starts late', async () => {
+  it('covers the same window with all queries, even if a query starts late', async () => {
     service.clock.set(START);
     const options = { ...THREE, maxResults: 100, fromDate: undefined, toDate: undefined } as const;
     const posts: Activity[] = [];
@@ -189,14 +189,14 @@ describe('a search for rules', () => {
     expect(sorted(tagged(posts))).toEqual(sorted(tagged(await run(options))));
   });
 
-  it('takes its shard of the window in each query', async () => {
+  it('searches its shard of the window with each query', async () => {
     const whole = await run(THREE);
     const shards = [1, 2].map(index => run({ ...THREE, shard: { index, of: 2 } }));
     const parts = (await Promise.all(shards)).flat();
     expect(sorted(tagged(parts))).toEqual(sorted(tagged(whole)));
   });
 
-  it('rejects with the missing part if a later query fails, and resumes from that error', async () => {
+  it('rejects with the missing part if a later query fails, and resumes from the cursor of that error', async () => {
     const whole = (await run(THREE)).map(({ id }) => id);
     const seen: string[] = [];
     // The fault hits the last page, however many requests the queries before it need.
@@ -233,7 +233,7 @@ describe('a search for rules', () => {
     service.faults.clear();
   });
 
-  it('writes each post exactly once into files after a crash in the second query', async () => {
+  it('writes each post to files exactly once after a crash in the second query', async () => {
     const folder = await temporaryFolder();
     const sink = () =>
       files({
@@ -261,7 +261,7 @@ describe('a search for rules', () => {
     expect(lines).toEqual(whole.map(({ raw }) => String(raw)));
   });
 
-  describe('with a cursor', () => {
+  describe('resumed from a cursor', () => {
     let cursor: Cursor;
     beforeAll(async () => {
       [cursor] = (await cursorsOf(search(local(), THREE))) as [Cursor];
@@ -282,16 +282,16 @@ describe('a search for rules', () => {
         /its rules were 4 rules in 3 queries, .* and now they are 4 rules in 3/,
       ],
       ['another page size', { maxResults: 20 }, /its maxResults was 10, and now it is 20/],
-    ])('refuses it for %s', async (_, options, message) => {
+    ])('throws an OptionError for %s', async (_, options, message) => {
       await expect(resumed(cursor, options)).rejects.toThrow(message);
     });
 
-    it('refuses it if it comes from a search for one query', async () => {
+    it('throws an OptionError if the cursor comes from a search with `query`', async () => {
       const [ofOne] = await cursorsOf(search(local(), { ...WINDOW, query: 'rain' }));
       await expect(resumed(ofOne as Cursor)).rejects.toThrow(/is not one of search\(\) for rules/);
     });
 
-    it('returns a cursor that a search for a single query refuses', async () => {
+    it('returns cursors that a search with `query` does not accept', async () => {
       const asOne = { ...WINDOW, query: 'rain', resume: cursor } as const;
       await expect(pipeline(search(local(), asOne), collect())).rejects.toThrow(OptionError);
     });
@@ -302,13 +302,13 @@ describe('a search for rules', () => {
       { at: 5 },
       { ids: 'x' },
       { ids: ['%'] },
-    ])('refuses it if it is damaged: %j', async damage => {
+    ])('throws an OptionError if the cursor is damaged: %j', async damage => {
       const damaged = stored({ ...cursor, ...damage } as Cursor);
       await expect(resumed(damaged)).rejects.toThrow(/is damaged/);
     });
   });
 
-  it('refuses options for one query, and rules that fit no query', () => {
+  it('throws an OptionError for options of a single query, and for rules that fit no query', () => {
     const refused = (options: object) => () => search(local(), { ...THREE, ...options });
     for (const [name, value] of Object.entries({
       query: 'x',
@@ -329,7 +329,7 @@ describe('a search for rules', () => {
     expect(refused({ queryLimits: { words: 5 } })).toThrow(/unknown option `queryLimits.words`/);
   });
 
-  it('continues after the last `incremental` run, even after a crash in any query', async () => {
+  it('continues after the last run with `incremental`, even after a crash in any query', async () => {
     const times = fc.array(
       fc.record({
         later: fc.constantFrom(0, 90_000, 6 * HOUR, 2 * DAY),
@@ -379,7 +379,7 @@ describe('a search for rules', () => {
     );
   }, 120_000);
 
-  it('reports the expired minutes of 30day only once, and continues after them with all queries', async () => {
+  it('reports minutes that are too old for 30day only once, and continues after them with all queries', async () => {
     service.clock.set(START);
     const { toDate: _, ...given } = { ...THREE, fromDate: formatTimestamp(START - DAY) };
     const nightly = { ...given, product: '30day', incremental: true } as const;
@@ -400,7 +400,7 @@ describe('a search for rules', () => {
     expect(sorted(tagged(posts))).toEqual(sorted(tagged(await run({ ...others, ...window }))));
   }, 60_000);
 
-  it('sends no request within the same minute with `incremental`', async () => {
+  it('with `incremental` sends no request within the same minute', async () => {
     service.clock.set(START);
     const { toDate: _, ...nightly } = { ...THREE, incremental: true };
     const cursors = await cursorsOf(search(local(), nightly));
@@ -415,8 +415,8 @@ describe('a search for rules', () => {
   });
 });
 
-describe('a search for many rules', () => {
-  it('delivers a post only once, even if two queries find it with many posts in between', async () => {
+describe('search() with many `rules`', () => {
+  it('delivers a post once, even if two queries find it with many posts in between', async () => {
     const PAGE = 500;
     const PAGES = 201;
     const postOf = (id: number) =>

@@ -37,14 +37,14 @@ async function linesOf(options: SearchOptions, acme = local()): Promise<string[]
   return posts.map(post => post.raw.toString());
 }
 
-describe('search of the local service', () => {
+describe('search() of the local service', () => {
   const common = {
     query: 'good OR new OR day OR coffee OR rain',
     product: 'fullarchive',
     maxResults: 20,
   } as const;
 
-  describe('over three days', () => {
+  describe('for a window of three days', () => {
     let options: typeof common & ReturnType<typeof threeDays>;
     let whole: string[];
     beforeAll(async () => {
@@ -72,7 +72,7 @@ describe('search of the local service', () => {
     });
   });
 
-  it('agrees with the counts', async () => {
+  it('finds as many posts as counts() counts', async () => {
     const options = { ...common, ...threeDays() };
     const posts = await pipeline(search(local(), options), collect());
     for (const bucket of ['day', 'hour', 'minute'] as const) {
@@ -89,13 +89,13 @@ describe('search of the local service', () => {
     }
   });
 
-  it('agrees with the counts on the tag', async () => {
+  it('delivers posts with the tag of the query', async () => {
     const options = { ...common, ...threeDays(), tag: 'weather ☃', limit: 20 };
     const posts = await pipeline(search(local(), options), collect());
     for (const post of posts) expect(post.tags).toEqual(['weather ☃']);
   });
 
-  it('agrees with the counts over a default window, and over more than 31 days', async () => {
+  it('finds as many posts as counts() counts in the default window and in more than 31 days', async () => {
     expect((await linesOf({ query: 'rain', product: '30day' })).length).toBeGreaterThan(20);
     const to = service.clock.now();
     const long = { fromDate: new Date(to - 100 * DAY), toDate: new Date(to - HOUR) };
@@ -106,7 +106,7 @@ describe('search of the local service', () => {
     expect(buckets.reduce((sum, { count }) => sum + count, 0)).toBe(lines.length);
   });
 
-  it('resumes from every cursor while the time of the service advances', async () => {
+  it('resumes from every cursor while the clock of the service advances', async () => {
     const options = { query: 'rain', product: '30day', maxResults: 20 } as const;
     const cursors: (Cursor | undefined)[] = [];
     const found: string[] = [];
@@ -133,7 +133,7 @@ describe('search of the local service', () => {
     { kind: 'stall', afterBytes: 1_000 },
     { kind: 'flip', atByte: 1_500 },
   ];
-  it.each(faults)('loses and repeats nothing with %j', async fault => {
+  it.each(faults)('loses and repeats no post with the fault %j', async fault => {
     const options = { ...common, ...threeDays() };
     const whole = await linesOf(options);
     const acme = local({ timeouts: { silenceMs: 500 } });
@@ -144,7 +144,7 @@ describe('search of the local service', () => {
     }
   });
 
-  it('survives a flipped bit that breaks the document before the checksum', async () => {
+  it('recovers from a flipped bit that breaks the JSON before the checksum is verified', async () => {
     const options = { ...common, ...threeDays() };
     const whole = await linesOf(options);
     const acme = local({ timeouts: { silenceMs: 200 } });
@@ -154,7 +154,7 @@ describe('search of the local service', () => {
     }
   });
 
-  it('continues to count towards a limit after timeouts', async () => {
+  it('counts posts from before a timeout towards its limit', async () => {
     const options = { query: 'rain', product: 'fullarchive', ...threeDays() } as const;
     const whole = await pipeline(counts(local(), options), collect());
     service.faults.plant({ kind: 'counts-timeout', buckets: 5, times: 3 });
@@ -162,7 +162,7 @@ describe('search of the local service', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  it('stops when the password is changed, and resumes with the new password', async () => {
+  it('fails when the password is changed, and resumes with the new password', async () => {
     const options = { ...common, ...threeDays() };
     const whole = await linesOf(options);
     service.faults.plant({ kind: 'status', status: 401, skip: 2, times: 'always' });
@@ -175,7 +175,7 @@ describe('search of the local service', () => {
     await expect(linesOf(options, wrong)).rejects.toThrow(HttpError);
   });
 
-  it('throws for a rule that the product refuses, before a request', () => {
+  it('throws before any request for a rule that the product does not support', () => {
     const options = { ...common, ...threeDays(), query: 'snow (rain has:vidoes)' };
     const { maxResults: _, ...countsOptions } = options;
     for (const call of [() => search(local(), options), () => counts(local(), countsOptions)]) {
@@ -207,11 +207,11 @@ describe('search of the local service', () => {
   );
 });
 
-describe('the clock of a search client', () => {
+describe('the clock that a search uses', () => {
   it.each([
     ['runs in the process of the service', () => addresses],
     ['only sees its responses', () => ({ ...addresses, serviceTime: undefined })],
-  ])('follows a moved service if the client %s', async (_where, given) => {
+  ])('follows the moved clock of the service if the client %s', async (_where, given) => {
     const moved = Date.UTC(2015, 5, 15, 12);
     service.clock.set(moved);
     try {
@@ -262,7 +262,7 @@ async function onServiceClock<T>(
   }
 }
 
-describe('the local service with its limits', () => {
+describe('the local service with strict rate limits', () => {
   it('never sends a 429 to a rate-limited client', async () => {
     const strict = createService({ postsPerMinute: 1 });
     const addresses = await strict.start();

@@ -8,7 +8,7 @@ import { batchesOf, bytesOf, JANUARY, SNOW, server, setUpServer } from './script
 
 setUpServer();
 
-describe('a search', () => {
+describe('search()', () => {
   it('delivers every post of every page byte for byte', async () => {
     const posts = januaryPosts(47);
     server.otherwise = searchPages(posts);
@@ -18,7 +18,7 @@ describe('a search', () => {
     expect(server.received.length).toBe(5);
   });
 
-  it('repeats the identical request with the next token added', async () => {
+  it('repeats the same request with the `next` token of the previous page', async () => {
     server.otherwise = searchPages(januaryPosts(25));
     await batchesOf(search(testAccount(server), { ...SNOW, tag: 'weather' }));
     const [first, second, third] = server.received.map(({ params }) => params);
@@ -34,7 +34,7 @@ describe('a search', () => {
     expect(request?.headers['content-type']).toMatch(/^application\/json/);
   });
 
-  it('sends no dates that were not given', async () => {
+  it('sends no dates if none are given', async () => {
     server.otherwise = searchPages(januaryPosts(25));
     const { fromDate: _from, toDate: _to, ...undated } = SNOW;
     const batches = await batchesOf(search(testAccount(server), { ...undated, product: '30day' }));
@@ -48,7 +48,7 @@ describe('a search', () => {
     });
   });
 
-  it('accepts Date objects', async () => {
+  it('accepts Date objects as dates', async () => {
     server.otherwise = searchPages(januaryPosts(5));
     const fromDate = new Date(Date.UTC(2024, 0, 1, 0, 0, 59, 999));
     await batchesOf(search(testAccount(server), { ...SNOW, fromDate }));
@@ -79,7 +79,7 @@ describe('a search', () => {
     expect(server.received[5]?.params.next).toMatch(/^[A-Za-z0-9+/=]+$/);
   });
 
-  it('uses a given label or product', async () => {
+  it('uses the label and the product of its options in the URL', async () => {
     server.otherwise = searchPages([]);
     const options: SearchOptions = { query: 'snow', product: '30day', label: 'my label/2' };
     await batchesOf(search(testAccount(server), options));
@@ -88,7 +88,7 @@ describe('a search', () => {
     );
   });
 
-  it('reads gzip, and bodies that arrive byte by byte', async () => {
+  it('reads gzip responses, and responses that arrive byte by byte', async () => {
     const posts = januaryPosts(3);
     for (const gzip of [false, true]) {
       server.script.push(async (response, request) => {
@@ -110,7 +110,7 @@ describe('a search', () => {
     }
   });
 
-  it('continues after pages without posts', async () => {
+  it('continues after pages without posts if they have a `next` token', async () => {
     const echo = { requestParameters: { maxResults: 10, ...JANUARY } };
     server.script.push(
       raw(JSON.stringify({ results: [], next: 'a', ...echo })),
@@ -122,7 +122,7 @@ describe('a search', () => {
     expect(batches.every(({ cursor }) => cursor !== undefined)).toBe(true);
   });
 
-  it('can start at a given next token', async () => {
+  it('can start at the `next` token of an option', async () => {
     const posts = januaryPosts(25);
     server.otherwise = searchPages(posts);
     const [first] = await batchesOf(search(testAccount(server), SNOW));
@@ -131,7 +131,7 @@ describe('a search', () => {
     expect(rest).toEqual(posts.slice(10).map(post => post.bytes));
   });
 
-  it('sends nothing before it is pulled, and can run twice', async () => {
+  it('sends no request before it is read, and can be run twice', async () => {
     server.otherwise = searchPages(januaryPosts(12));
     const flow = search(testAccount(server), SNOW);
     await new Promise(resolve => setTimeout(resolve, 20));
@@ -141,7 +141,7 @@ describe('a search', () => {
     expect(bytesOf(second)).toEqual(bytesOf(first));
   });
 
-  it('requests only the next page while one is consumed', async () => {
+  it('requests one page ahead of its consumer', async () => {
     server.otherwise = searchPages(januaryPosts(50));
     const batches = search(testAccount(server), SNOW).batches()[Symbol.asyncIterator]();
     for (let page = 1; page <= 3; page++) {
@@ -153,7 +153,7 @@ describe('a search', () => {
     await batches.return?.();
   });
 
-  it('reports a failure of the next page only when that page is due', async () => {
+  it('reports the failure of a page requested ahead only when its turn comes', async () => {
     server.script.push(searchPages(januaryPosts(15)));
     server.otherwise = raw('{"nothing":true}');
     const batches = search(testAccount(server), SNOW).batches()[Symbol.asyncIterator]();
@@ -173,7 +173,7 @@ describe('the limit of a search', () => {
     [47, 5],
     [48, 5],
     [1000, 5],
-  ])('of %i posts causes %i requests', async (limit, requests) => {
+  ])('of %i posts needs %i requests', async (limit, requests) => {
     const posts = januaryPosts(47);
     server.otherwise = searchPages(posts);
     const found = bytesOf(await batchesOf(search(testAccount(server), { ...SNOW, limit })));
@@ -183,7 +183,7 @@ describe('the limit of a search', () => {
   });
 
   it.each([1, 2, 4, 5, 6])(
-    'of %i pages sends that number of requests, if there are enough pages',
+    'of %i pages is the number of requests if there are enough pages',
     async pages => {
       const posts = januaryPosts(47);
       server.otherwise = searchPages(posts);
@@ -194,7 +194,7 @@ describe('the limit of a search', () => {
     },
   );
 
-  it('requests pages of 10 to 500 posts, as small as the limit allows', async () => {
+  it('of posts makes pages as small as possible, from 10 to 500 posts', async () => {
     server.otherwise = searchPages(januaryPosts(600));
     const { maxResults: _unset, ...options } = SNOW;
     for (const limit of [undefined, 3, 123, 5000])
@@ -228,7 +228,7 @@ describe('the progress of a search', () => {
     for (const { seen, received } of (await watched()).pages) expect(received).toBe(seen);
   });
 
-  it('reports the time of the last post', async () => {
+  it('contains the time of the last post', async () => {
     const { posts, pages } = await watched();
     for (const { seen, reached } of pages)
       expect(reached).toBe(Math.floor(posts[seen - 1]!.at / 1000) * 1000);
@@ -247,7 +247,7 @@ describe('the progress of a search', () => {
     expect(progress.receivedBytes).toBeLessThan(posts.map(({ bytes }) => bytes).join().length);
   });
 
-  it('takes a limit into account', async () => {
+  it('reaches 1 at the limit of a search', async () => {
     server.otherwise = searchPages(januaryPosts(1000));
     const progress = new Progress();
     const fractions: (number | undefined)[] = [];
@@ -257,7 +257,7 @@ describe('the progress of a search', () => {
   });
 });
 
-it('a search reports all wrong options in one error', () => {
+it('search() reports all wrong options in one error', () => {
   const options = { ...SNOW, maxResults: 5, pages: 0, labl: 'prod' };
   expect(() => search(account({}, {}), options)).toThrow(
     [
