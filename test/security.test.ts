@@ -14,7 +14,7 @@ import { authorization } from '../src/users/signed-call.js';
 import { pageNamed, root } from './pages.js';
 import { temporaryFolder } from './temporary-folder.js';
 
-describe('the page of security', () => {
+describe('the page src/SECURITY.md', () => {
   const rows = pageNamed('src/SECURITY.md')
     .text.split('\n')
     .filter(line => line.startsWith('|') && !/^\|(---| Attack )/.test(line))
@@ -25,7 +25,7 @@ describe('the page of security', () => {
         .map(cell => cell.trim()),
     );
 
-  it('names tests that exist and run', () => {
+  it('names only tests that exist and run', () => {
     expect(rows.length).toBeGreaterThan(50);
     const read = new Map<string, ReadonlyMap<string, string>>();
     for (const [attack = '', holds, tests = ''] of rows) {
@@ -57,7 +57,7 @@ describe('the page of security', () => {
     ["it.skipIf(isMissing || !isNightly)('one', () => {})", 'isNightly'],
     ["if (isNightly) it('one', () => {})", 'isNightly'],
     ["it.skip('one', () => {}); describe('all', () => { it('one', () => {}) })", 'twice'],
-  ])('is checked for tests that do not run: %s', (text, state) => {
+  ])('would fail its check with a test that does not run: %s', (text, state) => {
     expect(statesIn(text).get('one')).toBe(state);
   });
 });
@@ -95,11 +95,11 @@ const sources = readdirSync(path.join(root, 'src'), { recursive: true, encoding:
   .filter(name => name.endsWith('.ts'))
   .map(name => ({ name, text: readFileSync(path.join(root, 'src', name), 'utf8') }));
 
-describe('the source', () => {
+describe('the source code', () => {
   const CANARY = 'kanarienvogel';
   afterEach(() => vi.restoreAllMocks());
 
-  it('does not use Math.random for a nonce', () => {
+  it('does not create a nonce with Math.random', () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.5);
     const headers = Array.from({ length: 200 }, () =>
       authorization(
@@ -113,7 +113,7 @@ describe('the source', () => {
     expect(nonces).not.toContain(undefined);
   });
 
-  it('does not compare secrets with operators', () => {
+  it('does not compare secrets with === or similar operators', () => {
     const secret = '(?:\\w+\\??\\.)*\\w*(?:password|secret|signature|verifier|csrf)';
     const other = '(?!undefined|null|\'\'|"")[\\w\'"(]';
     const compared = new RegExp(
@@ -134,7 +134,7 @@ describe('the source', () => {
     expect(found).toEqual([]);
   });
 
-  it('never shows a signed URL of a file response whole', () => {
+  it('never shows the whole signed URL of a job file', () => {
     const bad = `http://files.test/a.json.gz?Signature=${CANARY}`;
     const acts = [
       () => parseJobListing({ urlCount: 1, urlList: [bad] }, 'https://jobs.test/'),
@@ -154,7 +154,7 @@ describe('the source', () => {
     }
   });
 
-  it('makes secret state of the service readable only by its owner', async () => {
+  it('makes files with secrets of the local service readable only by their owner', async () => {
     const folder = await temporaryFolder();
     const file = path.join(folder, 'oauth', 'grants.json');
     await new Grants(folder).grant({ id: '1', handle: 'ada', name: 'Ada' }, 'app', 0);
@@ -163,7 +163,7 @@ describe('the source', () => {
     expect((await stat(path.dirname(file))).mode & 0o777).toBe(0o700);
   });
 
-  it('uses an undici version that bounds memory and sends each request itself', () => {
+  it('uses an undici version with bounded memory, and no undici feature that redirects, caches or retries', () => {
     const [major = 0, minor = 0, patch = 0] = manifest.dependencies.undici.split('.').map(Number);
     expect(major).toBe(7);
     expect(minor * 1_000 + patch).toBeGreaterThanOrEqual(30_002);
@@ -175,7 +175,7 @@ describe('the source', () => {
 });
 
 describe('the local service', () => {
-  it('serves no page and no control path under another host name', async () => {
+  it('does not serve its pages and control API under another host name', async () => {
     const { baseUrl } = await started();
     const pages = ['/', '/console', '/console/jobs', '/console/sign-in', '/status'];
     const users = ['/oauth/authenticate?oauth_token=x', '/oauth/authorize', '/oauth/grants'];

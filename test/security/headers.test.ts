@@ -69,7 +69,7 @@ const namesIn = (request: string) =>
     .map(line => line.split(':', 1)[0]?.toLowerCase());
 
 describe('the headers of a request', () => {
-  it('state the exact length of the body, and only once', async () => {
+  it('contain the exact length of the body exactly once', async () => {
     const { acme, sent } = await recorder();
     for (const [name, call] of Object.entries(CALLS)) {
       const text = name === 'users.requestToken' ? 'oob' : '12345';
@@ -93,7 +93,7 @@ describe('the headers of a request', () => {
     .tuple(fc.string(), fc.constantFrom('\r\n', '\n', '\r', '\r\n\r\n'), fc.string())
     .map(([before, end, after]) => `${before}${end}X-Evil: 1${end}${after}`);
 
-  it('gain no line from a setting with a line break, which is refused by name', () => {
+  it('get no extra line from a setting with a line break, which causes an error that names the setting', () => {
     const texts = Object.entries(SETTINGS).flatMap(([name, { kind }]) =>
       ['text', 'segment', 'secret'].includes(kind) ? [name] : [],
     );
@@ -111,7 +111,7 @@ describe('the headers of a request', () => {
     );
   });
 
-  it('gain no line from a line break in any string of a call', async () => {
+  it('get no extra line from a line break in any string of a call', async () => {
     const { acme, sent } = await recorder();
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...Object.keys(CALLS)), injected, async (name, text) => {

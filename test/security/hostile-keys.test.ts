@@ -48,7 +48,7 @@ function orRefused<Value>(parse: () => Value): Value | undefined {
 const members = (object: string) => object.slice(1, -1);
 
 describe('a key such as __proto__', () => {
-  it('in a post changes no other object, even when matching rules are replaced', () => {
+  it('in a post changes no other object, even if the matching rules are replaced', () => {
     const rules = KEYS.map((tag, index) => ({ tag, value: tag, id: String(index) }));
     fc.assert(
       fc.property(json, json, (outer, inner) => {
@@ -66,7 +66,7 @@ describe('a key such as __proto__', () => {
     );
   });
 
-  it('in the request of a job is refused or not sent', () => {
+  it('in the request for a job causes an error or is not sent', () => {
     const valid = {
       title: 'rain',
       dataFormat: 'original',
@@ -89,7 +89,7 @@ describe('a key such as __proto__', () => {
     expect(accepted).toBeGreaterThan(0);
   });
 
-  it('in a cursor is refused or dropped', () => {
+  it('in a cursor causes an error or is dropped', () => {
     const query = unchecked({ source: 'search', identity: { query: 'rain' } });
     const position = {
       slice: 0,
@@ -118,7 +118,7 @@ describe('a key such as __proto__', () => {
     );
   });
 
-  it('in a request to the local service is refused, or kept within an event', async () => {
+  it('in a request to the local service causes a 422 or remains data of an event', async () => {
     const service = createService();
     const { baseUrl } = await service.start();
     onTestFinished(() => service.stop());

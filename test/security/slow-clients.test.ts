@@ -12,7 +12,7 @@ import { isNightly } from '../suite.js';
 const COUNT = 250;
 const SERVICE = path.join(root, 'src/service');
 
-it('hundreds of slow requests do not delay other requests, and are closed', async () => {
+it('hundreds of slow requests to the local service do not delay other requests, and are closed', async () => {
   expect(SLOW_CLIENTS.headersTimeout).toBeLessThanOrEqual(10_000);
   expect(SLOW_CLIENTS.requestTimeout).toBeLessThanOrEqual(30_000);
   const servers = readdirSync(SERVICE, { recursive: true, encoding: 'utf8' })
