@@ -60,7 +60,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
     for (const one of open.splice(0).toReversed()) await one.close();
   });
 
-  describe('the sign-in of a user', () => {
+  describe('the OAuth sign-in of a user', () => {
     it('leads from the request token to the totals', async () => {
       const { acme, posts, callback, visit } = await application();
       const page = await visit();
@@ -87,7 +87,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       expect(errors).toHaveLength(1);
     });
 
-    it('tells the application that the user denied it', async () => {
+    it('tells the application that the user denied access', async () => {
       const { acme, callback, visit } = await application();
       const page = await visit();
       const token = await users.requestToken(acme, { callback: callback.address });
@@ -99,7 +99,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       expect(callback.last().searchParams.has('oauth_verifier')).toBe(false);
     });
 
-    it('does not ask for consent a second time, except for authorize', async () => {
+    it('asks for consent a second time only at authorize', async () => {
       const { acme, callback, visit } = await application();
       const page = await visit();
       const next = () => users.requestToken(acme, { callback: callback.address });
@@ -124,7 +124,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       );
     });
 
-    it('shows the verifier as a PIN, and revokes a grant', async () => {
+    it('shows the verifier as a PIN, and lets the user revoke access', async () => {
       const { acme, addresses, posts, visit } = await application();
       const page = await visit();
       const token = await users.requestToken(acme, { callback: 'oob' });
@@ -141,7 +141,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       await expect(users.engagementTotals(acme, { token: access, ids })).rejects.toThrow();
     });
 
-    it('shows a hostile name as text that fits a phone', async () => {
+    it('shows a user name with HTML as text that fits a phone', async () => {
       const { acme, callback, visit } = await application();
       const page = await visit({ viewport: PHONE, javaScriptEnabled: true });
       const token = await users.requestToken(acme, { callback: callback.address });
@@ -190,7 +190,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
     });
 
     it.each(isNightly ? [PHONE, WIDE] : [WIDE])(
-      'lets the keyboard reach every control with a visible focus, on $width px',
+      'lets the keyboard reach every control, with a visible focus, at $width px',
       async viewport => {
         const { addresses, visit } = busy;
         const page = await visit({ viewport, javaScriptEnabled: true });
@@ -237,7 +237,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       expect(said).toEqual([]);
     });
 
-    it('works with its forms', async () => {
+    it('accepts jobs, moves the clock and plants faults with its forms', async () => {
       const { addresses, service, visit } = await busyService();
       const page = await visit({ viewport: PHONE });
       await page.goto(`${addresses.consoleUrl}/jobs`);
@@ -271,7 +271,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Sign in');
     });
 
-    it('works with the keyboard, starting with the skip link', async () => {
+    it('can be used with the keyboard alone, starting with the skip link', async () => {
       const { addresses, visit } = busy;
       const page = await visit();
       await page.goto(`${addresses.consoleUrl}/sign-in`);
@@ -329,7 +329,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       return { page, addresses, foreign, poll };
     };
 
-    it('shows new requests without a reload, around a row that is open or focused', async () => {
+    it('shows new requests without a reload, and keeps a row that is open or focused', async () => {
       const { page, addresses, foreign, poll } = await signedInTo('/requests');
       await page.evaluate('window.isSame = true');
       const ask = (path: string) => fetch(addresses.baseUrl + path).then(answer => answer.text());
@@ -355,7 +355,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       expect(foreign).toEqual([]);
     });
 
-    it('reports a lost session or service, and can be paused', async () => {
+    it('reports that the session or the service has ended, and can be paused', async () => {
       const { page, addresses } = await signedInTo('/requests');
       const state = page.locator('.refresh .state');
       expect(await state.textContent()).toBe('live');
@@ -383,7 +383,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       await page.getByText('/while/paused', { exact: true }).waitFor();
     });
 
-    it('lets the clock tick, Escape close the menu, and Ctrl+Enter search', async () => {
+    it('advances the shown clock, closes the menu on Escape, and searches on Ctrl+Enter', async () => {
       const { page, addresses } = await signedInTo('/faults', { viewport: PHONE });
       const face = page.locator('#face time');
       const instant = async () => Date.parse(String(await face.getAttribute('datetime')));
@@ -400,7 +400,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       await page.waitForURL('**query=tea**');
     });
 
-    it('copies JSON, and a command as TypeScript', async () => {
+    it('copies JSON, and a command in its TypeScript form', async () => {
       const { page } = await signedInTo('/explore?query=tea', {
         permissions: ['clipboard-read', 'clipboard-write'],
       });
@@ -414,7 +414,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       expect(JSON.parse(String(await copied()))).toHaveProperty('id_str');
     });
 
-    it('keeps an unchanged part, and the row with a selection', async () => {
+    it('does not replace an unchanged part, or a row with selected text', async () => {
       const { page, addresses, poll } = await signedInTo('/jobs');
       await page.evaluate("document.querySelector('#list > *').isSame = true");
       await poll();
@@ -432,7 +432,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       expect(await page.evaluate('getSelection().isCollapsed')).toBe(false);
     });
 
-    it('waits for a page that takes longer than the refresh interval', async () => {
+    it('waits for a page that loads longer than the refresh interval', async () => {
       const { page, addresses } = await signedInTo('/requests');
       let asked = 0;
       const waiting: (() => Promise<void>)[] = [];
@@ -468,7 +468,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       expect(new URL(page.url()).searchParams.has('check')).toBe(false);
     });
 
-    it('copies a command of a part that was replaced', async () => {
+    it('copies a command even after its part of the page was replaced', async () => {
       const { page, addresses, poll } = await signedInTo('/requests', {
         permissions: ['clipboard-read', 'clipboard-write'],
       });
@@ -483,7 +483,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       );
     });
 
-    it('keeps the message of another page', async () => {
+    it('leaves the message of an action in another tab for that tab', async () => {
       const { page, addresses, poll } = await signedInTo('/requests');
       const other = await page.context().newPage();
       await other.goto(`${addresses.consoleUrl}/faults`);

@@ -3,11 +3,11 @@ import { NOW, teaPosts } from '../local-service.js';
 import { HOSTILE, readable, signedIn } from './browse.js';
 import { PAGES } from './console-pages.js';
 
-describe('the forms of the clock', () => {
+describe('the clock forms of the console', () => {
   const address = '/console/faults';
 
   it.each(['0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z'])(
-    'work on every page at the earliest and latest times: %s',
+    'keep every page working at the earliest and latest times: %s',
     async set => {
       const { browser } = await signedIn(teaPosts(1));
       await browser.get(address);
@@ -17,7 +17,7 @@ describe('the forms of the clock', () => {
     },
   );
 
-  it('explain an invalid time, and change nothing', async () => {
+  it('explain an invalid time without changing the clock', async () => {
     const { browser, service } = await signedIn();
     await browser.get(address);
     for (const fields of [
@@ -33,7 +33,7 @@ describe('the forms of the clock', () => {
     expect(service.clock.now()).toBe(NOW);
   });
 
-  it('ask for confirmation before jobs expire for good', async () => {
+  it('ask for confirmation before a move that expires jobs permanently', async () => {
     const { browser, ask, service } = await signedIn(teaPosts(3), { jobDwellMs: 0 });
     const job = {
       publisher: 'twitter',

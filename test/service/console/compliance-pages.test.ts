@@ -4,8 +4,8 @@ import { NOW } from '../local-service.js';
 import { originalPost } from '../memory-archive.js';
 import { HOSTILE, readable, signedIn } from './browse.js';
 
-describe('the page of compliance events', () => {
-  it('shows recent events of any content, in several pages', async () => {
+describe('the console page of compliance events', () => {
+  it('shows recent events with any content, divided into pages', async () => {
     const { browser, service } = await signedIn();
     const address = '/console/compliance';
     expect(readable((await browser.get(address)).text)).toContain('--compliance-rate');
@@ -41,7 +41,7 @@ describe('the page of compliance events', () => {
     expect((await browser.get(`${address}?last=constructor&page=-7`)).status).toBe(200);
   });
 
-  it('reads only posts that are newer than its last view', async () => {
+  it('reads only posts that are newer than on its last view', async () => {
     const posts = Array.from({ length: 200 }, (_, i) =>
       originalPost(NOW - i * 3 * MINUTE, String(1_790_000_000_000_000_000n - BigInt(i)), 'tea'),
     );

@@ -4,7 +4,7 @@ import { browse, HOSTILE, readable, signedIn } from './browse.js';
 import { PAGES } from './console-pages.js';
 
 describe('the console', () => {
-  it.each(PAGES)('does not show %s without a sign-in', async address => {
+  it.each(PAGES)('redirects %s to the sign-in without a session', async address => {
     const { baseUrl } = await local();
     const browser = browse(baseUrl);
     const page = await browser.get(`${address}?a=b`);
@@ -14,13 +14,13 @@ describe('the console', () => {
     expect((await browser.get(String(page.location))).text).toContain(`value="${address}?a=b"`);
   });
 
-  it.each(['/', '/console/'])('is the redirect target of %s', async address => {
+  it.each(['/', '/console/'])('is the page that %s redirects to', async address => {
     const { baseUrl } = await local();
     const { status, location } = await browse(baseUrl).get(address);
     expect([status, location]).toEqual([303, '/console']);
   });
 
-  it('changes nothing without a sign-in', async () => {
+  it('changes nothing for a form without a sign-in', async () => {
     const { baseUrl, service } = await local();
     const browser = browse(baseUrl);
     await browser.get('/console/sign-in');
@@ -30,7 +30,7 @@ describe('the console', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  it('signs in with a new session id, and signs out', async () => {
+  it('starts a new session id at sign-in, and ends it at sign-out', async () => {
     const { baseUrl } = await local();
     const browser = browse(baseUrl);
     await browser.get('/console/sign-in');
@@ -50,7 +50,7 @@ describe('the console', () => {
     expect((await browser.get('/console', { cookie: `${name}=${after}` })).status).toBe(303);
   });
 
-  it('shows only that a login is wrong, without the password', async () => {
+  it('says that a login is wrong without showing the password', async () => {
     const { baseUrl } = await local();
     const browser = browse(baseUrl);
     for (const [email, password] of [
@@ -68,14 +68,14 @@ describe('the console', () => {
     expect((await browser.get('/console')).status).toBe(303);
   });
 
-  it('keeps the email after a wrong password', async () => {
+  it('keeps the typed email after a wrong password', async () => {
     const { baseUrl } = await local();
     const page = await browse(baseUrl).signIn('mistyped');
     expect(page.text).toMatch(/name="email" [^>]*value="dev@example\.com"/);
     expect(page.text).not.toContain('mistyped');
   });
 
-  it('limits the number of wrong passwords', async () => {
+  it('limits the number of attempts with wrong passwords', async () => {
     const { baseUrl } = await local();
     const browser = browse(baseUrl);
     for (let i = 0; i < 10; i++) expect((await browser.signIn(`guess ${i}`)).status).toBe(401);
@@ -98,7 +98,7 @@ describe('the console', () => {
     '/status',
     '/console/.x/../../status',
     '/console/.x/%2E./../status',
-  ])('redirects from the sign-in only to its own pages: %s', async next => {
+  ])('redirects after the sign-in only to its own pages: %s', async next => {
     const { baseUrl } = await local();
     const browser = browse(baseUrl);
     await browser.get('/console/sign-in');
@@ -112,7 +112,7 @@ describe('the console', () => {
     expect(location).not.toMatch(/\/(\.|%2e){2}/i);
   });
 
-  it('leads from a sign-in to the requested address with its whole query', async () => {
+  it('redirects after the sign-in to the requested page with its whole query', async () => {
     const { baseUrl } = await local();
     const query = `"it's" + (tea* OR 茶) -!$;,@~[]{}|^`;
     const asked = `/console/explore?${new URLSearchParams({ query })}&raw=+'*();,@!$~`;
@@ -128,7 +128,7 @@ describe('the console', () => {
     expect(searchParams.get('raw')).toBe(" '*();,@!$~");
   });
 
-  it('responds only under loopback names', async () => {
+  it('responds only to loopback host names', async () => {
     const { baseUrl } = await local();
     const { request } = await import('node:http');
     const statusFor = (host: string) =>
@@ -163,7 +163,7 @@ describe('a form of the console', () => {
     ['from another site', {}, { 'sec-fetch-site': 'cross-site' }],
     ['from another port of this machine', {}, { 'sec-fetch-site': 'same-site' }],
     ['from another origin', {}, { origin: 'https://evil.example' }],
-  ])('is refused %s', async (_, more, headers) => {
+  ])('is rejected %s', async (_, more, headers) => {
     const { browser, service } = await signedIn();
     await browser.get('/console/faults');
     const page = await browser.post('/console/faults?kind=status', { ...fields, ...more }, headers);
@@ -175,7 +175,7 @@ describe('a form of the console', () => {
     expect(service.faults.list()).toHaveLength(1);
   });
 
-  it('is refused with the token of another browser', async () => {
+  it('is rejected with the CSRF token of another browser', async () => {
     const { browser, service, baseUrl } = await signedIn();
     const other = browse(baseUrl);
     await other.signIn();
@@ -188,7 +188,7 @@ describe('a form of the console', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  it('is refused if its content type is another or its body too large', async () => {
+  it('is rejected with another content type or a body that is too large', async () => {
     const { browser, baseUrl } = await signedIn();
     const cookie = [...browser.cookies].map(pair => pair.join('=')).join('; ');
     const post = (type: string, body: string) =>
@@ -203,7 +203,7 @@ describe('a form of the console', () => {
     expect((await post(type, `csrf=${'x'.repeat(5_000_000)}`)).status).toBe(413);
   });
 
-  it('from another site without the cookie does not replace the cookie', async () => {
+  it('sets no cookie if it comes from another site', async () => {
     const { baseUrl } = await local();
     const page = await browse(baseUrl).post(
       '/console/faults',
@@ -213,7 +213,7 @@ describe('a form of the console', () => {
     expect([page.status, page.headers.getSetCookie()]).toEqual([403, []]);
   });
 
-  it('keeps the typed values over a new sign-in', async () => {
+  it('keeps the typed values when the user must sign in again', async () => {
     const { browser } = await signedIn();
     const address = '/console/streams/rules';
     await browser.get(address);
@@ -242,7 +242,7 @@ describe('a form of the console', () => {
     expect((await browser.post(address, typed)).text).not.toContain('that was typed');
   });
 
-  it('shows the menu when it is refused', async () => {
+  it('still shows the menu when it is rejected', async () => {
     const { browser } = await signedIn();
     await browser.get('/console/jobs');
     const page = await browser.post('/console/jobs', { decision: 'perhaps' });
@@ -252,7 +252,7 @@ describe('a form of the console', () => {
     ]);
   });
 
-  it('has the same checks if it signs in or out', async () => {
+  it('requires the CSRF token even to sign in or out', async () => {
     const { browser, baseUrl } = await signedIn();
     expect((await browser.post('/console/sign-out', { csrf: '' })).status).toBe(403);
     expect((await browser.get('/console')).status).toBe(200);

@@ -49,8 +49,8 @@ afterEach(async () => {
   await service.stop();
 });
 
-describe('the commands of the pages', () => {
-  it('set every setting of the library, even with unusual names', () => {
+describe('the commands that the console shows', () => {
+  it('set every environment variable of the library, even with unusual names', () => {
     expect(environment).toMatchObject({
       MILLRACE_ACCOUNT: addresses.account,
       MILLRACE_LABEL: addresses.label,
@@ -61,7 +61,7 @@ describe('the commands of the pages', () => {
   });
 
   it.skipIf(!hasCurl)(
-    'start with one that finds posts without variables (skipped without curl)',
+    'start with one that finds posts without environment variables (skipped without curl)',
     async () => {
       const command = `${await service.firstCommand()} -s`;
       const { stdout } = await run('bash', ['-c', command], { env: { PATH: process.env.PATH } });
@@ -69,7 +69,7 @@ describe('the commands of the pages', () => {
     },
   );
 
-  it.skipIf(!hasCurl)('work in a shell with curl (skipped without it)', async () => {
+  it.skipIf(!hasCurl)('run in a shell with curl (skipped without curl)', async () => {
     // The first of these needs rules, and the second never ends.
     const others = ['Replay of what matches the rules', 'Compliance events'];
     const all = endpoints().filter(({ name, curl }) => curl && !others.includes(name));
@@ -87,7 +87,7 @@ describe('the commands of the pages', () => {
     expect(worked.filter(line => !/^20[01] /.test(line))).toEqual([]);
   });
 
-  it('work with the millrace command', async () => {
+  it('run with the command millrace', async () => {
     for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
     const all = endpoints();
     const order = (name: string) => (name === 'Add rules' ? 0 : 1);
@@ -102,7 +102,7 @@ describe('the commands of the pages', () => {
     expect(worked.length).toBe(all.length - 3);
   });
 
-  it('match the scripts in TypeScript', async () => {
+  it('do the same as their TypeScript versions', async () => {
     for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
     for (const { name, millrace, typescript } of endpoints()) {
       expect([name, typescript]).toEqual([name, scriptOf(millrace)]);
@@ -118,7 +118,7 @@ describe('the commands of the pages', () => {
     }
   });
 
-  it('use only exports of the library', () => {
+  it('use only exports of the library in TypeScript', () => {
     for (const { millrace } of endpoints()) namesIn(scriptOf(millrace));
   });
 });

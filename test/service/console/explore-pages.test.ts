@@ -5,7 +5,7 @@ import { originalPost } from '../memory-archive.js';
 import { HOSTILE, readable, signedIn } from './browse.js';
 import { page } from './explore-address.js';
 
-describe('the explore page', () => {
+describe('the explore page of the console', () => {
   it('shows counts as a chart, posts with their matches, and the request as commands', async () => {
     const { browser, baseUrl } = await signedIn(teaPosts(30));
     const { text, status } = await browser.get(
@@ -30,7 +30,7 @@ describe('the explore page', () => {
     expect(second).not.toMatch(/number 9<|class="chart"/);
   });
 
-  it('sends searches that count as neither requests nor usage, without a rate limit', async () => {
+  it('sends searches that are not logged, not counted as usage and not rate-limited', async () => {
     const { browser, service } = await signedIn(teaPosts(3), { limits: 'strict' });
     for (let i = 0; i < 30; i++) await browser.get(page({ query: 'tea' }));
     expect((await browser.get(page({ query: 'tea' }))).text).toContain('number 2<');
@@ -38,7 +38,7 @@ describe('the explore page', () => {
     expect(readable((await browser.get('/console/usage')).text)).toContain('Nothing used');
   });
 
-  it('searches despite a warning, and explains invalid dates', async () => {
+  it('searches in spite of a warning, but not with invalid dates, which it explains', async () => {
     const { browser } = await signedIn(teaPosts(3));
     const warned = readable((await browser.get(page({ query: 'tea or coffee' }))).text);
     expect(warned).toContain('warning[R101]');
@@ -57,7 +57,7 @@ describe('the explore page', () => {
     expect(warned + dated.text + reversed).not.toMatch(/parameter '|YYYYMM|, got /);
   });
 
-  it('stops a search that takes too long, and says what to do', async () => {
+  it('stops a search that takes too long, and suggests what to do', async () => {
     const { browser, archive } = await signedIn(teaPosts(3));
     vi.spyOn(archive, 'search').mockImplementation(async (_rule, window, { deadlineMs }) => {
       expect(deadlineMs).toBeLessThanOrEqual(10_000);
@@ -70,7 +70,7 @@ describe('the explore page', () => {
     expect(text).toContain('rel="next"');
   });
 
-  it('says that the count includes deleted posts, if there are any', async () => {
+  it('says that the count includes deleted posts if there are any', async () => {
     const { browser, service } = await signedIn([]);
     const [post] = service.posts.add([{ text: 'tea' }, { text: 'more tea' }]);
     const seen = async () => readable((await browser.get(page({ query: 'tea' }))).text);
@@ -81,14 +81,14 @@ describe('the explore page', () => {
     );
   });
 
-  it('does not count a post that is too young to be found', async () => {
+  it('does not count a post that is too new to be found', async () => {
     const { browser } = await signedIn([originalPost(NOW - 5_000, '1790000000000000001', 'tea')]);
     const seen = readable((await browser.get(page({ query: 'tea' }))).text);
     expect(seen).toContain('0 posts');
     expect(seen).toContain('None in this window.');
   });
 
-  it('draws no chart without posts', async () => {
+  it('draws no chart if there are no posts', async () => {
     const { browser } = await signedIn(teaPosts(3));
     const { text } = await browser.get(page({ query: 'coffee' }));
     expect(readable(text)).toContain('0 posts');
@@ -103,7 +103,7 @@ describe('the explore page', () => {
     expect(text).not.toMatch(/[?;]check=/);
   });
 
-  it('starts with a search that finds posts, even if all posts are old', async () => {
+  it('starts with a search that finds posts, even if every post is old', async () => {
     const old = [originalPost(NOW - 400 * DAY, '1000000000000000001', 'old tea')];
     const { browser } = await signedIn(old);
     const { text } = await browser.get('/console/explore');
@@ -131,7 +131,7 @@ describe('the explore page', () => {
     expect(readable(text)).toContain('None in this window.');
   });
 
-  it('draws no more bars than fit, for any window', async () => {
+  it('draws no more bars than fit its width, for any window', async () => {
     const { browser } = await signedIn(teaPosts(3, { newest: HOUR / 2 }));
     const bars = async (from: number, product = 'fullarchive') => {
       const text = new Date(from).toISOString().slice(0, 16);
@@ -144,7 +144,7 @@ describe('the explore page', () => {
     expect(await bars(Date.UTC(2006, 3, 1))).toBe(19);
   });
 
-  it('shows how far it has counted if counting takes too long', async () => {
+  it('shows which part of the window is counted if counting takes too long', async () => {
     const { browser, archive } = await signedIn(teaPosts(30));
     archive.bucketsUntilTimeout = 30;
     const shown = await browser.get(page({ query: 'tea', from: '2024-05-14T00:00' }));
@@ -154,7 +154,7 @@ describe('the explore page', () => {
     expect(shown.text).toContain('number 9<');
   });
 
-  it('escapes queries and posts', async () => {
+  it('escapes HTML in queries and posts', async () => {
     const hostile = [originalPost(NOW - HOUR, '1', `tea ${HOSTILE}`)];
     const { browser } = await signedIn(hostile);
     for (const query of [`"${HOSTILE}"`, 'tea', HOSTILE])
@@ -196,7 +196,7 @@ describe('the explore page', () => {
     expect(text).toContain('<button class="plain" name="last" value="30d">Last 30 days</button>');
   });
 
-  it('links each bar to its part of the window', async () => {
+  it('links each bar of the chart to its part of the window', async () => {
     const { browser } = await signedIn(teaPosts(30));
     const asked = page({ query: 'tea', from: '2024-05-14T00:00', to: '' });
     const { text } = await browser.get(asked);

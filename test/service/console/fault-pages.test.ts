@@ -3,10 +3,10 @@ import { MINUTE } from '../../../src/base/time.js';
 import { NOW } from '../local-service.js';
 import { HOSTILE, readable, signedIn } from './browse.js';
 
-describe('the page of faults and the clock', () => {
+describe('the console page of faults and the clock', () => {
   const address = '/console/faults';
 
-  it('sets the clock with forms', async () => {
+  it('sets, moves and stops the clock with forms', async () => {
     const { browser, service } = await signedIn();
     await browser.get(address);
     for (const [fields, now] of [
@@ -110,7 +110,7 @@ describe('the page of faults and the clock', () => {
     expect(unknown.status).toBe(400);
   });
 
-  it('is read-only if the control path is off', async () => {
+  it('is read-only if the control API is disabled', async () => {
     const { browser, service } = await signedIn([], { control: false });
     service.faults.plant({ kind: 'flip', atByte: 1 });
     const page = await browser.get(address);
@@ -122,7 +122,7 @@ describe('the page of faults and the clock', () => {
     expect(service.faults.list()).toHaveLength(1);
   });
 
-  it('stays available while a fault without a target is planted', async () => {
+  it('is unaffected by a fault that is planted for all endpoints', async () => {
     const { browser, service } = await signedIn();
     service.faults.plant({ kind: 'status', status: 503, times: 'always' });
     await browser.get(address);

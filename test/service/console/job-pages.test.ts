@@ -5,7 +5,7 @@ import { NOW } from '../local-service.js';
 import { MemoryArchive, originalPost } from '../memory-archive.js';
 import { browse, HOSTILE, readable } from './browse.js';
 
-describe('the page of jobs', () => {
+describe('the console page of jobs', () => {
   it('shows jobs with their quotes, and accepts and rejects them', async () => {
     const { service, create, move, job } = await localJobs({ jobDollarsPerDay: 500 });
     const browser = browse(service.addresses().baseUrl);

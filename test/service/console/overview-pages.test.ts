@@ -3,8 +3,8 @@ import { environmentOf, exportLines } from '../../../src/service/account-variabl
 import { teaPosts } from '../local-service.js';
 import { readable, signedIn } from './browse.js';
 
-describe('the overview of the console', () => {
-  it('starts with the clock and the last hour, but does not count the requests of the console', async () => {
+describe('the overview page of the console', () => {
+  it('shows the clock and the requests of the last hour, except those of the console', async () => {
     const { browser, search, ask, service } = await signedIn(teaPosts(30));
     const start = async () => readable((await browser.get('/console')).text);
     expect(await start()).toMatch(
@@ -21,7 +21,7 @@ describe('the overview of the console', () => {
     expect(await start()).toContain(' 0 requests ');
   });
 
-  it("shows the banner's command, the account and every address", async () => {
+  it('shows the first command, the account and every address', async () => {
     const { browser, baseUrl, service } = await signedIn([], {
       account: `o'brien "x"`,
       label: '<b>&',

@@ -13,7 +13,7 @@ function view(post: NewPost, rule?: string): string {
     .text;
 }
 
-describe('the view of a post', () => {
+describe('a post in the console', () => {
   const ofSnow = () =>
     view({
       id: '1790000000000000001',
@@ -30,7 +30,7 @@ describe('the view of a post', () => {
     );
   });
 
-  it('contains the exact JSON in a closed section', () => {
+  it('contains its exact JSON in a collapsed section', () => {
     expect(readable(ofSnow())).toContain('"id": 1790000000000000001, ');
     expect(ofSnow()).toMatch(/<details><summary>JSON/);
   });
@@ -41,23 +41,23 @@ describe('the view of a post', () => {
       '#oslo snow',
     );
 
-  it('links mentions and URLs', () => {
+  it('has links for mentions and URLs', () => {
     expect(ofEntities()).toContain(
       'with <span class="entity">@bob</span>: <a href="https://example.com/map"',
     );
   });
 
-  it('links hashtags, but not a number', () => {
+  it('highlights a cashtag, but not a number such as #1', () => {
     expect(ofEntities()).toContain('<span class="entity">$TWTR</span>, not #1</p>');
   });
 
-  it('marks the matches, even within a tag', () => {
+  it('marks the terms that matched, even within a hashtag', () => {
     expect(ofEntities()).toContain(
       '<mark>Snow</mark> in <span class="entity"><mark>#Oslo</mark></span>',
     );
   });
 
-  it('lists the matched terms', () => {
+  it('lists the terms that matched', () => {
     expect(readable(ofEntities())).toContain('Matched: #oslo , snow');
   });
 
@@ -85,7 +85,7 @@ describe('the view of a post', () => {
     expect(text).not.toMatch(/<img|src=/);
   });
 
-  it('keeps a link at the end of the text of a post without media, and a link to a page', () => {
+  it('keeps a link to a page at the end of its text, with and without media', () => {
     const [activity] = createService().posts.add({ text: 'Look https://t.co/ab12' });
     expect(postView(activity as Activity).text).toMatch(/>Look <a [^>]*>t\.co\/ab12<\/a><\/p>/);
     const media = '"extended_entities":{"media":[{"type":"photo"}]},"favorited"';
@@ -95,7 +95,7 @@ describe('the view of a post', () => {
     expect(text).toContain('class="medium"');
   });
 
-  it('escapes everything, and links only to the web', () => {
+  it('escapes all HTML, and links only to web addresses', () => {
     const [activity] = createService().posts.add({
       text: `${HOSTILE} https://example.com/x`,
       author: { handle: 'ann', name: HOSTILE },
@@ -111,7 +111,7 @@ describe('the view of a post', () => {
   });
 });
 
-describe('indented JSON', () => {
+describe('the indented JSON of a post in the console', () => {
   it('differs from JSON.stringify only in white space', () => {
     fc.assert(
       fc.property(fc.json(), fc.constantFrom(0, 3), (json, space) => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { local, SEARCH_PATH, teaPosts } from '../local-service.js';
 import { browse, readable, signedIn } from './browse.js';
 
-describe('the page of requests', () => {
+describe('the console page of requests', () => {
   it('shows each request, its response, and the remaining quota', async () => {
     const { browser, search, ask, service } = await signedIn(teaPosts(3), { limits: 'strict' });
     await search({ query: 'tea' });
@@ -26,7 +26,7 @@ describe('the page of requests', () => {
     expect(jobs).not.toContain('/nothing');
   });
 
-  it('shows the sent body, the error and a curl command on a click', async () => {
+  it('shows the sent body, the error and a curl command in an expanded row', async () => {
     const { browser, search, ask, service } = await signedIn(teaPosts(3));
     await search({ query: `"it's" has:vidoes` });
     await ask(`${SEARCH_PATH}?query=tea&maxResults=10`);
@@ -55,7 +55,7 @@ describe('the page of requests', () => {
     expect((await browser.get('/console/requests')).text).not.toMatch(/curl|SECRET/);
   });
 
-  it('filters by family and by status together', async () => {
+  it('filters by endpoint family and by status together', async () => {
     const { browser, search, ask, service } = await signedIn(teaPosts(3));
     await search({ query: 'tea' });
     await search({ query: '-tea' });

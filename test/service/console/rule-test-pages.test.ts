@@ -15,7 +15,7 @@ async function tester() {
   return { browser, ask, service, test };
 }
 
-describe('the rule test page', () => {
+describe('the console page that tests rules', () => {
   it('shows which rules match a post, and why', async () => {
     const { test, service } = await tester();
     const post = originalPost(NOW, '1790000000000000001', 'green tea');
@@ -38,27 +38,27 @@ describe('the rule test page', () => {
     expect((await test(post, 'tea from:ann')).seen).toContain('1 of 1 rule matches');
   });
 
-  it('accepts the fields of a post', async () => {
+  it('accepts only some fields of a post', async () => {
     const { test } = await tester();
     const fields = JSON.stringify({ text: 'Snow in #Oslo', author: 'bob', lang: 'no' });
     expect((await test(fields, '#oslo from:bob lang:no')).seen).toContain('1 of 1 rule matches');
   });
 
-  it('accepts a plain string', async () => {
+  it('accepts a plain text as the post', async () => {
     const { test } = await tester();
     expect((await test('Snow in #Oslo', '#oslo\nsnow\nrain')).seen).toContain(
       '2 of 3 rules match ',
     );
   });
 
-  it('matches as the chosen product does', async () => {
+  it('matches rules in the way of the selected product', async () => {
     const { test } = await tester();
     expect((await test('cafe', 'café', 'search')).seen).toContain('1 of 1 rule');
     expect((await test('cafe', 'café', 'historical')).seen).toContain('0 of 1 rule');
   });
 
   it.each(['{"text":5}', '{"created_at":"yesterday"}', '[', '{}', ' '])(
-    'explains the invalid post %s, and keeps the typed value',
+    'explains why the post %s is invalid, and keeps the typed value',
     async post => {
       const { test } = await tester();
       const { status, text } = await test(post, 'tea');
@@ -71,7 +71,7 @@ describe('the rule test page', () => {
     },
   );
 
-  it('accepts 1 MB of JSON, and keeps all of it if it is not a post', async () => {
+  it('accepts 1 MB of JSON, and keeps it in the form if it is not a post', async () => {
     const { test } = await tester();
     const post = originalPost(NOW, '1790000000000000001', 'green tea').activity.raw.toString();
     const large = post.replace('{', `{"padding":${JSON.stringify('"é" &'.repeat(150_000))},`);
@@ -84,7 +84,7 @@ describe('the rule test page', () => {
     expect(text).toContain('<nav aria-label="Console">');
   });
 
-  it('accepts a list of one post, and reports the number of posts in a longer list', async () => {
+  it('accepts a list of one post, and reports how many posts a longer list has', async () => {
     const { test } = await tester();
     expect((await test('[{"text":"tea"}]', 'tea')).seen).toContain('1 of 1 rule matches');
     const { status, seen } = await test('[{"text":"tea"},{"text":"milk"}]', 'tea');
@@ -92,7 +92,7 @@ describe('the rule test page', () => {
   });
 
   it.each(['{"text":5}', '[1]', '[]', '{"text":"a","author":5}', '{"txt":"b"}', '{"text":[]}'])(
-    'explains %s in the words of the page',
+    'explains what is wrong with %s without terms of the library',
     async post => {
       const { test } = await tester();
       const { status, text } = await test(post, 'tea');
@@ -103,7 +103,7 @@ describe('the rule test page', () => {
     },
   );
 
-  it('starts with the rules of the stream', async () => {
+  it('starts with the rules of the replay stream', async () => {
     const { browser, ask } = await tester();
     const rules = [{ value: 'tea' }, { value: 'coffee lang:en' }];
     const more = Array.from({ length: 30 }, (_, i) => ({ value: `cake${i}` }));
@@ -114,7 +114,7 @@ describe('the rule test page', () => {
     expect((await browser.get(PAGE)).text).toMatch(/>tea\n.*\n(cake\d+\n){17}cake17<\/textarea>/);
   });
 
-  it('escapes the typed text, and refuses a form of another site', async () => {
+  it('escapes the typed text, and rejects a form from another site', async () => {
     const { browser, test } = await tester();
     expect((await test(HOSTILE, HOSTILE)).text).not.toMatch(/<script>|<img/);
     const fields = { post: 'tea', rules: 'tea', csrf: '' };

@@ -3,7 +3,7 @@ import { teaPosts } from '../local-service.js';
 import { readable, signedIn } from './browse.js';
 import { page } from './explore-address.js';
 
-describe('the problems of a query', () => {
+describe('the problems of a query in the console', () => {
   it('are shown with carets and links that apply suggestions', async () => {
     const { browser } = await signedIn(teaPosts(3));
     const { text } = await browser.get(
@@ -22,7 +22,7 @@ describe('the problems of a query', () => {
     expect(two).toContain('Apply all 2');
   });
 
-  it('include the corrected query of each suggestion, and only the rule does not wrap', async () => {
+  it('include the corrected query of each suggestion, and wrap except for the line of the rule', async () => {
     const { browser } = await signedIn([]);
     const { text } = await browser.get(page({ query: 'tea or coffee (', check: '' }));
     expect(text).toMatch(

@@ -28,7 +28,7 @@ describe('the console of a service with a token', () => {
     expect((await browser.get(LINK)).location).toBe('/console');
   });
 
-  it('continues to the requested page after the sign-in', async () => {
+  it('redirects to the requested page after the sign-in', async () => {
     const { browser } = await withToken();
     const page = await browser.get(`${LINK}&next=/console/jobs`);
     expect(page.headers.get('refresh')).toBe('0; url=/console/jobs');
@@ -36,7 +36,7 @@ describe('the console of a service with a token', () => {
     expect(other.headers.get('refresh')).toBe('0; url=/console');
   });
 
-  it('signs in with a form for the token, without scripts', async () => {
+  it('lets a user sign in with a form for the token, without scripts', async () => {
     const { browser } = await withToken();
     const form = await browser.get('/console/sign-in?next=/console/usage');
     expect(form.text).toMatch(/<input id="token" name="token" type="password"/);
@@ -47,7 +47,7 @@ describe('the console of a service with a token', () => {
     expect((await browser.get('/console/usage')).status).toBe(200);
   });
 
-  it('refuses email and password, which have defaults', async () => {
+  it('does not accept an email and password, which have known defaults', async () => {
     const { browser } = await withToken();
     expect((await browser.signIn()).status).toBe(401);
     expect((await browser.get('/console')).status).toBe(303);
@@ -56,7 +56,7 @@ describe('the console of a service with a token', () => {
   it.each([
     ['a form', (token: string) => ({ post: { token } })],
     ['a link', (token: string) => ({ link: `/console/sign-in?${new URLSearchParams({ token })}` })],
-  ])('refuses another token of %s without showing it', async (_, tryWith) => {
+  ])('rejects another token of %s without showing it', async (_, tryWith) => {
     const { browser } = await withToken();
     await browser.get('/console/sign-in');
     for (const token of ['', `${TOKEN}x`, TOKEN.slice(1), HOSTILE]) {
@@ -73,7 +73,7 @@ describe('the console of a service with a token', () => {
     expect((await browser.get('/console')).status).toBe(303);
   });
 
-  it('limits wrong tokens of forms and links together', async () => {
+  it('limits wrong tokens in forms and links together', async () => {
     const { browser } = await withToken();
     await browser.get('/console/sign-in');
     for (let i = 0; i < 5; i++) {
@@ -84,7 +84,7 @@ describe('the console of a service with a token', () => {
     expect((await browser.post('/console/sign-in', { token: TOKEN })).status).toBe(429);
   });
 
-  it('is not signed in by a preview of the link, and keeps the token out of its log', async () => {
+  it('starts no session when an app previews the link, and does not log the token', async () => {
     const { baseUrl, browser, service } = await withToken();
     const preview = await fetch(baseUrl + LINK, { method: 'HEAD' });
     const [cookie = ''] = preview.headers.getSetCookie();
@@ -95,7 +95,7 @@ describe('the console of a service with a token', () => {
     expect((await browser.get('/console/requests')).text).not.toContain('the-token');
   });
 
-  it('requires a sign-in for the status page', async () => {
+  it('requires a sign-in even for the status page', async () => {
     const { browser, service } = await withToken();
     service.faults.plant({ kind: 'delay', ms: 7 });
     const before = await browser.get('/status');
@@ -105,7 +105,7 @@ describe('the console of a service with a token', () => {
     expect((await browser.get('/status')).text).toContain('7 ms');
   });
 
-  it('responds under any name, and shows its addresses under that name', async () => {
+  it('responds to any host name, and shows its URLs with that name', async () => {
     const { service } = await withToken();
     const { baseUrl } = service.addresses();
     const { request } = await import('node:http');
@@ -129,7 +129,7 @@ describe('the console of a service with a token', () => {
     expect(await seen({ host: `a"b` })).toContain('the Host header is not a host');
   });
 
-  it('asks users of applications for their own sign-in', async () => {
+  it('asks the users of applications for their own passwords', async () => {
     const { browser } = await withToken();
     const page = await browser.get('/oauth/grants');
     expect([page.status, readable(page.text)]).toEqual([200, expect.stringContaining('Password')]);
@@ -142,7 +142,7 @@ describe('a sign-in to the console', () => {
     vi.useRealTimers();
   });
 
-  it('may fail ten times a minute', () => {
+  it('may fail at most 10 times a minute', () => {
     vi.useFakeTimers();
     const failures = failedSignIns();
     for (let i = 0; i < 10; i++) {

@@ -4,8 +4,8 @@ import { local, NOW } from '../local-service.js';
 import { originalPost } from '../memory-archive.js';
 import { browse, HOSTILE, readable, signedIn } from './browse.js';
 
-describe('the status page', () => {
-  it('needs no sign-in, and shows each family, its planted faults, and the clock', async () => {
+describe('the status page of the local service', () => {
+  it('needs no sign-in, and shows each endpoint family, its planted faults and the clock', async () => {
     const { baseUrl, service } = await local([originalPost(NOW - DAY, '1', 'tea')]);
     const browser = browse(baseUrl);
     const see = async () => readable((await browser.get('/status')).text);
@@ -25,7 +25,7 @@ describe('the status page', () => {
     expect(text).not.toMatch(/<script|<img/);
   });
 
-  it('has the menu of the console, without a button to sign out', async () => {
+  it('shows the menu of the console, but no button to sign out, to visitors', async () => {
     const { baseUrl } = await local();
     const { text } = await browse(baseUrl).get('/status');
     expect(text).toContain('<li><a href="/status" aria-current="page">Status</a></li>');
@@ -42,7 +42,7 @@ describe('the status page', () => {
     expect((await browser.get('/status')).text).not.toMatch(/<form|Signed in/);
   });
 
-  it('does not report a family as up if a fault without a target can hit it', async () => {
+  it('does not report a family as up if a fault for all endpoints is planted', async () => {
     const { baseUrl, service } = await local();
     const browser = browse(baseUrl);
     const see = async () => readable((await browser.get('/status')).text);

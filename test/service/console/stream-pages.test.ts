@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { COMPLIANCE_PATH, END, hourOfPosts, localStreams, START } from '../replay/local-streams.js';
 import { browse, HOSTILE, readable } from './browse.js';
 
-describe('the page of replays', () => {
+describe('the console page of replays', () => {
   it('shows each replay with its last message', async () => {
     const { service, see, replayPath } = await localStreams(hourOfPosts());
     const browser = browse(service.addresses().baseUrl);
@@ -24,7 +24,7 @@ describe('the page of replays', () => {
     expect(await page()).toContain('cut off before its last message');
   });
 
-  it('shows the last message of the last replay on the overview', async () => {
+  it('has the last message of the last replay shown on the overview page', async () => {
     const { service, see, replayPath } = await localStreams(hourOfPosts());
     const browser = browse(service.addresses().baseUrl);
     await browser.signIn();
@@ -98,8 +98,8 @@ async function signedInToStreams(replayPostsPerSecond = Number.POSITIVE_INFINITY
   return { ...streams, browser, add, seen };
 }
 
-describe('the page of stream rules', () => {
-  it('adds rules that replays use, and deletes them', async () => {
+describe('the console page of replay rules', () => {
+  it('adds rules that the next replay uses, and deletes them', async () => {
     const { browser, add, see, replayPath } = await signedInToStreams();
     expect(readable((await add(' tea ', ' drinks ')).text)).toContain('The rule is added.');
     await add(`"${HOSTILE.replaceAll('"', '')}"`, HOSTILE);
@@ -123,7 +123,7 @@ describe('the page of stream rules', () => {
     );
   });
 
-  it('shows the problem of a rule under it', async () => {
+  it('shows the problem of an invalid rule below the rule', async () => {
     const { add } = await signedInToStreams();
     const page = await add('tea has:vidoes', 'drinks');
     expect(page.status).toBe(422);
@@ -145,7 +145,7 @@ describe('the page of stream rules', () => {
     expect(await seen()).toContain('The stream has no rules.');
   });
 
-  it('reports that a rule exists', async () => {
+  it('says that a rule already exists', async () => {
     const { add, seen } = await signedInToStreams();
     await add('tea', 'one');
     expect(readable((await add('contains:milk tea')).text)).toContain('The rule is added.');
@@ -155,7 +155,7 @@ describe('the page of stream rules', () => {
     expect(await seen()).toMatch(/2 rules, .* tea one /);
   });
 
-  it('changes nothing while a replay uses the rules', async () => {
+  it('changes no rules while a replay uses them', async () => {
     const { browser, add, open, replayPath, seen } = await signedInToStreams(1);
     await add('tea');
     const connection = await open(replayPath('rulestream'));
@@ -166,7 +166,7 @@ describe('the page of stream rules', () => {
     connection.destroy();
   });
 
-  it('refuses a form without its token', async () => {
+  it('rejects a form without its CSRF token', async () => {
     const { browser, seen } = await signedInToStreams();
     const fields = { action: 'add', value: 'tea', tag: '', csrf: '' };
     expect((await browser.post(PAGE, fields)).status).toBe(403);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { teaPosts } from '../local-service.js';
 import { readable, signedIn } from './browse.js';
 
-describe('the page of usage', () => {
+describe('the console page of usage', () => {
   it('charts the usage, with thresholds and the projection', async () => {
     const { browser, search } = await signedIn(teaPosts(30), {
       usageAlert: 20,
@@ -21,7 +21,7 @@ describe('the page of usage', () => {
     expect(readable(text)).toContain('30day 30 64 1, projected 2, cap 500');
   });
 
-  it('does not count as a request for usage', async () => {
+  it('does not count as a request to the usage endpoint', async () => {
     const { browser, ask } = await signedIn([], { limits: 'strict' });
     for (let i = 0; i < 5; i++) await browser.get('/console/usage');
     expect((await ask('/accounts/local/usage.json')).status).toBe(200);

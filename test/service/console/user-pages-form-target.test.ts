@@ -4,7 +4,7 @@ import { callbackTarget } from '../../../src/service/console/user-pages.js';
 
 const text = fc.string({ unit: fc.oneof(fc.constantFrom(...'<>&"\'`/= a;#x'), fc.string()) });
 
-describe('the form target of a callback', () => {
+describe('the form-action source for an OAuth callback', () => {
   it.each([
     ['http://127.0.0.1:3000/callback?a=b', 'http://127.0.0.1:3000'],
     ['https://App.Example/back', 'https://app.example'],
@@ -20,7 +20,7 @@ describe('the form target of a callback', () => {
     expect(callbackTarget(callback)).toBe(target);
   });
 
-  it('never adds another source to the policy', () => {
+  it('never adds a second source to the Content-Security-Policy', () => {
     fc.assert(
       fc.property(text, rest => {
         expect(callbackTarget(`http://a${rest}`) ?? '').not.toMatch(/[\s;,']/);

@@ -16,8 +16,8 @@ async function started(...[callback, options]: [callback?: string, options?: obj
   return { ...oauth, browser, request, newRequest, addressOf };
 }
 
-describe('the sign-in of a user', () => {
-  it('asks for a sign-in and for consent, and redirects to the callback with a verifier', async () => {
+describe('the OAuth sign-in of a user', () => {
+  it('asks for a login and for consent, and redirects to the callback with a verifier', async () => {
     const { browser, request, addressOf, post } = await started();
     const address = addressOf(request);
     const form = await browser.get(address);
@@ -52,7 +52,7 @@ describe('the sign-in of a user', () => {
     expect((await browser.post(address, { action: 'allow' })).status).toBe(401);
   });
 
-  it('skips the consent page at authenticate after a grant, but not at authorize', async () => {
+  it('skips the consent page after an earlier consent at authenticate, but not at authorize', async () => {
     const { browser, request, newRequest, addressOf } = await started();
     await browser.get(addressOf(request));
     await browser.post(addressOf(request), LOGIN);
@@ -86,7 +86,7 @@ describe('the sign-in of a user', () => {
     expect((await browser.get(other)).location).toContain('oauth_verifier=');
   });
 
-  it('redirects back after a denial, signed in or not', async () => {
+  it('redirects to the callback after a denial, signed in or not', async () => {
     const { browser, request, newRequest, addressOf } = await started();
     await browser.get(addressOf(request));
     const { location } = await browser.post(addressOf(request), { action: 'deny' });
@@ -115,7 +115,7 @@ describe('the sign-in of a user', () => {
     expect(status).toBe(200);
   });
 
-  it('confirms a denial without a callback', async () => {
+  it('confirms a denial on the page if there is no callback', async () => {
     const { browser, request, addressOf } = await started('oob');
     await browser.get(addressOf(request));
     const page = await browser.post(addressOf(request), { action: 'deny' });
@@ -123,7 +123,7 @@ describe('the sign-in of a user', () => {
     expect(readable(page.text)).toContain('Local application has been given nothing');
   });
 
-  it('shows a link if the policy cannot name the callback', async () => {
+  it('shows a link to a callback that the Content-Security-Policy cannot name', async () => {
     const { browser, request, addressOf } = await started('http://[::1]:34567/callback?a=b');
     const form = await browser.get(addressOf(request));
     expect(form.headers.get('content-security-policy')).toContain("form-action 'self';");
@@ -134,7 +134,7 @@ describe('the sign-in of a user', () => {
     expect(page.text).toMatch(/href="http:\/\/\[::1\]:34567\/callback\?a=b&amp;oauth_token=/);
   });
 
-  it('needs a pending request token', async () => {
+  it('shows an error without a pending request token', async () => {
     const { browser, request, addressOf, service } = await started();
     for (const query of [
       '',
@@ -150,7 +150,7 @@ describe('the sign-in of a user', () => {
     expect((await browser.get(addressOf(request))).status).toBe(401);
   });
 
-  it('ignores callbacks in the URL of the page', async () => {
+  it('ignores a callback in the URL of the page', async () => {
     const { browser, request, addressOf } = await started();
     const address = `${addressOf(request)}&oauth_callback=https://evil.example/&callback=x`;
     await browser.get(address);
@@ -166,7 +166,7 @@ describe('the sign-in of a user', () => {
     { ...LOGIN, handle: 'nobody' },
     { ...LOGIN, handle: `"><script>alert(1)</script>` },
     { ...LOGIN, handle: '', password: '' },
-  ])('refuses %j and asks again', async fields => {
+  ])('rejects the login %j and asks again', async fields => {
     const { browser, request, addressOf } = await started();
     await browser.get(addressOf(request));
     const page = await browser.post(addressOf(request), fields);
@@ -176,7 +176,7 @@ describe('the sign-in of a user', () => {
     expect(readable((await browser.get(addressOf(request))).text)).not.toContain('signed in as');
   });
 
-  it('limits the number of wrong passwords', async () => {
+  it('limits the attempts with wrong passwords', async () => {
     const { browser, request, addressOf } = await started();
     await browser.get(addressOf(request));
     const statuses: number[] = [];
@@ -188,7 +188,7 @@ describe('the sign-in of a user', () => {
     expect(statuses.at(-1)).toBe(429);
   });
 
-  it('shows a hostile name as text', async () => {
+  it('shows a name with HTML as text, not as markup', async () => {
     const { browser, request, addressOf } = await started();
     await browser.get(addressOf(request));
     await browser.post(addressOf(request), { ...LOGIN, handle: 'mallory' });
@@ -201,7 +201,7 @@ describe('the sign-in of a user', () => {
     expect(grants.text).not.toMatch(/<script|<img/);
   });
 
-  it('accepts consent only from its own form and with a sign-in', async () => {
+  it('accepts consent only from its own form and only after a login', async () => {
     const { browser, request, addressOf, service, addresses } = await started();
     const address = addressOf(request);
     await browser.get(address);
@@ -224,7 +224,7 @@ describe('the sign-in of a user', () => {
     expect(service.oauth.grantsOf()).toHaveLength(1);
   });
 
-  it('can switch to another user', async () => {
+  it('lets the user switch to another user', async () => {
     const { browser, request, addressOf } = await started();
     const address = addressOf(request);
     await browser.get(address);
@@ -247,8 +247,8 @@ describe('the sign-in of a user', () => {
   });
 });
 
-describe('the grants of a user', () => {
-  it('are shown to the user, and can be revoked', async () => {
+describe('the page of applications that a user has granted access', () => {
+  it('lists them, and lets the user revoke access', async () => {
     const { browser, service, signIn, post } = await started();
     const tokens = await signIn('ann');
     const totals = () =>
@@ -281,7 +281,7 @@ describe('the grants of a user', () => {
     expect((await browser.post(address, { action: 'revoke', application })).location).toBe(null);
   });
 
-  it('use sessions separate from those of the console', async () => {
+  it('uses sessions separate from those of the console', async () => {
     const { browser } = await started();
     await browser.get('/oauth/grants');
     await browser.post('/oauth/grants', LOGIN);

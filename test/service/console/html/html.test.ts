@@ -5,7 +5,7 @@ import { html, isolated } from '../../../../src/service/console/html/html.js';
 const text = fc.string({ unit: fc.oneof(fc.constantFrom(...'<>&"\'`/= a;#x'), fc.string()) });
 
 describe('HTML markup', () => {
-  it('escapes any text, so that it cannot end an attribute or start a tag', () => {
+  it('escapes any string, so that it cannot end an attribute or start a tag', () => {
     fc.assert(
       fc.property(text, value => {
         const inside = html`<p title="${value}">${value}</p>`.text;
@@ -20,7 +20,7 @@ describe('HTML markup', () => {
     );
   });
 
-  it('keeps markup in lists, and drops absent values', () => {
+  it('does not escape markup within lists, and drops absent values', () => {
     const list = ['a<', html`<b>${1}</b>`, undefined, null, false as const, [2n, '&']];
     expect(html`${list}`.text).toBe('a&lt;<b>1</b>2&amp;');
   });
@@ -29,7 +29,7 @@ describe('HTML markup', () => {
     expect(isolated('a\u202Eb<').text).toBe('<bdi>a\u202Eb&lt;</bdi>');
   });
 
-  it('contains no control characters except tabs and line ends', () => {
+  it('drops all control characters except tabs and line ends', () => {
     expect(html`${'a\0b\x1b[2J\tc\nd\x85'}`.text).toBe('a\uFFFDb\uFFFD[2J\tc\nd\uFFFD');
   });
 });

@@ -7,7 +7,7 @@ import {
 } from '../../../../src/service/console/html/page-parts.js';
 import { readable } from '../browse.js';
 
-describe('a printed unit', () => {
+describe('a number with its unit on a page', () => {
   it.each([
     [0, '0 bytes'],
     [1, '1 byte'],
@@ -36,7 +36,7 @@ describe('a printed unit', () => {
   });
 });
 
-describe('a duration in its two largest units', () => {
+describe('a duration on a page, in its two largest units,', () => {
   it.each([
     [1_999, '1 second'],
     [1_439_000, '23 minutes 59 seconds'],
@@ -47,10 +47,10 @@ describe('a duration in its two largest units', () => {
   });
 });
 
-describe('a printed window', () => {
+describe('a time window on a page', () => {
   const from = Date.UTC(2026, 10, 21, 20, 33);
 
-  it('names its day only once, with its zone', () => {
+  it('names its day once, with the time zone', () => {
     const text = readable(renderWindow({ from, to: from + 600_000 }).text);
     expect(text).toBe(' 2026-11-21 20:33 to 20:43 UTC');
   });

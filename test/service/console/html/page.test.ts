@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { signedIn } from '../browse.js';
 import { PAGES } from '../console-pages.js';
 
-describe('a page of the console', () => {
+describe('the console page', () => {
   it.each([
     ...[...PAGES, '/status'].map(address => [address, true] as const),
     ...['/console/nothing', '/oauth/grants'].map(address => [address, false] as const),
   ])(
-    'sends security headers with %s, and the script only if it needs one: %s',
+    '%s sends security headers, with a script only where needed: %s',
     async (address, hasScript) => {
       const { browser } = await signedIn();
       const { headers, text, script } = await browser.get(address);
@@ -32,7 +32,7 @@ describe('a page of the console', () => {
   it.each([
     ...['/console', '/console/jobs', '/console/streams', '/console/compliance'],
     ...['/console/requests', '/console/explore', '/status'],
-  ])('has live parts on %s, each with a unique id', async address => {
+  ])('%s has parts that refresh themselves, each with a unique id', async address => {
     const { browser } = await signedIn();
     const { text } = await browser.get(address);
     const ids = [...text.matchAll(/ id="([^"]*)"/g)].map(([, id]) => id);

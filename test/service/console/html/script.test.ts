@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { signedIn } from '../browse.js';
 
-describe('the script of the pages', () => {
-  it('is served at an address that changes with its content', async () => {
+describe('the script of the console', () => {
+  it('is served at a URL that changes with its content', async () => {
     const { browser } = await signedIn();
     const { script } = await browser.get('/console');
     const { text, headers, status } = await browser.get(String(script));

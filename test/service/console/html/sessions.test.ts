@@ -15,8 +15,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe('browser sessions', () => {
-  it('last twelve hours of real time', () => {
+describe('the browser sessions of the console', () => {
+  it('last 12 hours of real time', () => {
     vi.useFakeTimers();
     const sessions = new Sessions<string>('test', '/');
     const cookie = cookieOf(sessions.signIn(asked(), 'ann'));
@@ -27,7 +27,7 @@ describe('browser sessions', () => {
     expect(sessions.visitor(asked(cookie)).user).toBe(undefined);
   });
 
-  it('are dropped when there are too many, the oldest first', () => {
+  it('are dropped, the oldest first, when there are too many', () => {
     const sessions = new Sessions<number>('test', '/');
     const cookies = Array.from({ length: 1_001 }, (_, i) => cookieOf(sessions.signIn(asked(), i)));
     expect(sessions.visitor(asked(cookies[0])).user).toBe(undefined);
@@ -35,7 +35,7 @@ describe('browser sessions', () => {
     expect(sessions.visitor(asked(cookies[1_000])).user).toBe(1_000);
   });
 
-  it('end when their browser signs in again', () => {
+  it('end when the same browser signs in again', () => {
     const sessions = new Sessions<string>('test', '/');
     const first = cookieOf(sessions.signIn(asked(), 'ann'));
     const second = cookieOf(sessions.signIn(asked(first), 'ann'));
@@ -43,14 +43,14 @@ describe('browser sessions', () => {
     expect(sessions.visitor(asked(first)).user).toBe(undefined);
   });
 
-  it('are separate for services on other ports', () => {
+  it('are separate for services on different ports', () => {
     const sessions = new Sessions<string>('test', '/');
     const cookie = cookieOf(sessions.signIn(asked(undefined, 81), 'ann'));
     expect(sessions.visitor(asked(cookie, 81)).user).toBe('ann');
     expect(sessions.visitor(asked(cookie, 82)).user).toBe(undefined);
   });
 
-  it('store nothing before a sign-in, but verify forms', () => {
+  it('store nothing before a sign-in, but already verify form tokens', () => {
     const sessions = new Sessions<string>('test', '/');
     const { csrf, headers } = sessions.visitor(asked());
     const cookie = cookieOf(headers);
@@ -72,13 +72,13 @@ describe('browser sessions', () => {
       return { sessions, request };
     };
 
-    it('keep the message through reloads', () => {
+    it('keep the message when the page is reloaded', () => {
       const { sessions, request } = withMessage();
       for (let i = 0; i < 2; i++)
         expect(sessions.message(request, '/jobs')).toMatchObject({ message, id: 'job-1' });
     });
 
-    it('keep the message when a script or HEAD requests another page', () => {
+    it('keep the message when a script or a HEAD request loads another page', () => {
       const { sessions, request } = withMessage();
       const head = { ...request, method: 'HEAD' } as IncomingMessage;
       expect(sessions.message(head, '/other')).toBe(undefined);
