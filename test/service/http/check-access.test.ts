@@ -9,8 +9,8 @@ import {
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
 const credentials = { email: 'me@example.com', password: 'sécret:with colon' };
 
-describe('HTTP Basic', () => {
-  it('accepts the configured email and password, in UTF-8, with colons in the password', () => {
+describe('HTTP Basic authentication', () => {
+  it('accepts the configured email and password, in UTF-8, even with colons in the password', () => {
     expect(isAuthorized(basic('me@example.com:sécret:with colon'), credentials)).toBe(true);
     expect(
       isAuthorized(
@@ -34,11 +34,11 @@ describe('HTTP Basic', () => {
     basic('me@example.com:sécret'),
     basic('me@example.com:sécret:with colon '),
     `${basic('me@example.com:sécret:with colon')} more`,
-  ])('refuses %j', header => {
+  ])('rejects the header %j', header => {
     expect(isAuthorized(header, credentials)).toBe(false);
   });
 
-  it('refuses every other pair', () => {
+  it('rejects every other email and password', () => {
     fc.assert(
       fc.property(fc.string(), text => {
         fc.pre(text !== `${credentials.email}:${credentials.password}`);
@@ -61,13 +61,13 @@ describe('a Host header', () => {
     ...['127.0.0.1.evil.example', '127.1', '127.0.0.256', '127.0.0.99999', '127.0.0.01'],
     ...['2130706433', '[::ffff:127.0.0.1]', '::1', 'localhost:', 'localhost:x', 'localhost:1:2'],
     ...['a@localhost', 'localhost/', '127.0.0.1,localhost'],
-  ])('does not name this machine: %j', host => {
+  ])('names another machine: %j', host => {
     expect(isLoopbackHost(host)).toBe(false);
   });
 });
 
-describe('equal secrets', () => {
-  it('have the same characters', () => {
+describe('isSameSecret', () => {
+  it('returns true only for equal strings', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (a, b) => {
         expect(isSameSecret(a, a)).toBe(true);

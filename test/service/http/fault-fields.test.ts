@@ -3,7 +3,7 @@ import type { Fault } from '../../../src/service/http/fault-types.js';
 import { Faults } from '../../../src/service/http/planted-faults.js';
 import { unchecked } from '../../unchecked.js';
 
-describe('a fault', () => {
+describe('a fault to be planted', () => {
   it.each([
     [{}, 'fault.kind'],
     [null, 'fault.kind'],
@@ -24,7 +24,7 @@ describe('a fault', () => {
     [{ kind: 'flip', atByte: 1.5 }, 'fault.atByte'],
     [{ kind: 'delay', ms: '5' }, 'fault.ms'],
     [{ kind: 'counts-timeout', buckets: 0 }, 'fault.buckets'],
-  ])('is refused if it is impossible: %j', (fault, option) => {
+  ])('causes an error if it is impossible: %j', (fault, option) => {
     expect(() => new Faults().plant(unchecked<Fault>(fault))).toThrow(
       expect.objectContaining({ code: 'ERR_OPTION', option }),
     );
@@ -33,7 +33,7 @@ describe('a fault', () => {
   it.each([
     [{ kind: 'status', status: 503, retryafter: 5 }, 'did you mean `fault.retryAfter`?'],
     [{ kind: 'cut', afterBytes: -1 }, '`fault.afterBytes` must be a whole number of at least 0'],
-  ])('is refused with a hint: %j', (fault, message) => {
+  ])('causes an error with a hint if it is %j', (fault, message) => {
     expect(() => new Faults().plant(unchecked<Fault>(fault))).toThrow(message);
   });
 });

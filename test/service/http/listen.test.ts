@@ -20,7 +20,7 @@ const outer = Object.values(networkInterfaces())
   .flat()
   .find(address => address?.family === 'IPv4' && !address.internal)?.address;
 
-describe('the address of a service', () => {
+describe('the address of the local service', () => {
   it.each([
     ['127.0.0.1', 'http://127.0.0.1:8080'],
     ['localhost', 'http://localhost:8080'],
@@ -29,11 +29,11 @@ describe('the address of a service', () => {
     ['::1', 'http://[::1]:8080'],
     ['0.0.0.0', `http://${outer ?? '127.0.0.1'}:8080`],
     ['::', `http://${outer ?? '127.0.0.1'}:8080`],
-  ])('contains the host or an outer address: %s', (host, url) => {
+  ])('contains the host, or an outer address of this machine: %s', (host, url) => {
     expect(urlAt(host, 8080)).toBe(url);
   });
 
-  it('belongs to this machine only, unless the host is 0.0.0.0', async ({ skip }) => {
+  it('is reachable from this machine only, unless the host is 0.0.0.0', async ({ skip }) => {
     if (outer === undefined) skip('This machine has no outer address');
     const answersAt = (port: string) =>
       fetch(`http://${outer}:${port}/_control/health`).then(
@@ -48,7 +48,7 @@ describe('the address of a service', () => {
     expect(await answersAt(new URL(open.baseUrl).port)).toBe(200);
   });
 
-  it('is refused with the option if it belongs to another machine', async () => {
+  it('causes an OptionError for `host` if it belongs to another machine', async () => {
     for (const host of ['192.0.2.77', 'nowhere.invalid'])
       await expect(started({ host })).rejects.toMatchObject({
         code: 'ERR_OPTION',

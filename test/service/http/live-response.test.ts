@@ -23,8 +23,8 @@ const message = fc.oneof(
   fc.integer({ min: 1, max: 30_000 }).map(length => `"${'x'.repeat(length)}"`),
 );
 
-describe('a live response', () => {
-  it('delivers all messages in order, for any speed of the consumer', async () => {
+describe('the response of a live stream', () => {
+  it('delivers all messages in order, whatever the speed of the client', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(message, fc.boolean()), { maxLength: 40 }),
@@ -55,7 +55,7 @@ describe('a live response', () => {
     );
   });
 
-  it('reports how many messages were sent, the last three messages and the backlog', () => {
+  it('knows how many messages it has sent, the last three of them and its backlog', () => {
     const { wire } = wireOf();
     expect(wire.flow).toEqual({ messages: 0, perSecond: 0, backlogBytes: 0, recent: [] });
     const recent = () => wire.flow.recent.map(String);
@@ -69,7 +69,7 @@ describe('a live response', () => {
     expect(wire.flow.messages).toBe(7);
   });
 
-  it('is cut after the given number of bytes by every kind of cut', async () => {
+  it('can be cut after a number of bytes in every way', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.string({ unit: 'grapheme', minLength: 4 }), { minLength: 1, maxLength: 8 }),
@@ -118,7 +118,7 @@ describe('a live response', () => {
     await expect(consumer.next()).rejects.toThrow('broken');
   });
 
-  it('drops buffered messages if there are too many, and sends a final message', async () => {
+  it('drops buffered messages if there are too many, and then sends a final message', async () => {
     let overflows = 0;
     const { wire } = wireOf({ backlogBytes: 100, onOverflow: () => overflows++ });
     wire.push(Buffer.from('a'.repeat(60)));

@@ -39,8 +39,8 @@ function see(baseUrl: string, headers: http.OutgoingHttpHeaders = {}): Promise<S
   });
 }
 
-describe('a planted fault', () => {
-  it('responds with a status the given number of times before the service responds again', async () => {
+describe('a fault planted in the local service', () => {
+  it('responds with a status the given number of times, after which the service responds normally', async () => {
     const { search, service } = await local(teaPosts(1));
     service.faults.plant({ kind: 'status', status: 503, times: 2 });
     expect((await search({ query: 'tea' })).status).toBe(503);
@@ -50,7 +50,7 @@ describe('a planted fault', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  it('responds with 429 and Retry-After', async () => {
+  it('responds with 429 and a Retry-After header', async () => {
     const { search, service } = await local();
     service.faults.plant({ kind: 'status', status: 429, retryAfter: 7, message: 'slow down' });
     const reply = await search({ query: 'tea' });
@@ -61,7 +61,7 @@ describe('a planted fault', () => {
     ]);
   });
 
-  it('affects only its endpoint, and only after the requests that it skips', async () => {
+  it('affects only its endpoint, and only after the number of requests to skip', async () => {
     const { search, counts, service } = await local();
     service.faults.plant({ kind: 'status', status: 500, endpoint: 'counts', skip: 1 });
     expect((await search({ query: 'tea' })).status).toBe(200);
@@ -77,7 +77,7 @@ describe('a planted fault', () => {
     expect((await search({ query: 'tea' }, 'fullarchive')).status).toBe(502);
   });
 
-  it("with times: 'always' remains until it is cleared", async () => {
+  it("stays until it is cleared with times: 'always'", async () => {
     const { search, service } = await local();
     const { id } = service.faults.plant({ kind: 'status', status: 500, times: 'always' });
     for (let i = 0; i < 3; i++) expect((await search({ query: 'tea' })).status).toBe(500);
@@ -87,7 +87,7 @@ describe('a planted fault', () => {
     expect((await search({ query: 'tea' })).status).toBe(200);
   });
 
-  it('cuts a body after n bytes by a reset', async () => {
+  it('cuts a body after n bytes by resetting the connection', async () => {
     const { baseUrl, service } = await local(teaPosts(50));
     service.faults.plant({ kind: 'cut', afterBytes: 1000 });
     const seen = await see(baseUrl);
@@ -103,7 +103,7 @@ describe('a planted fault', () => {
     expect(seen.body).toHaveLength(1000);
   });
 
-  it('cuts a body after n bytes and finishes the message normally', async () => {
+  it('cuts a body after n bytes but ends the HTTP message normally', async () => {
     const { baseUrl, service } = await local(teaPosts(50));
     service.faults.plant({ kind: 'cut', afterBytes: 100, end: 'finish' });
     const seen = await see(baseUrl, { 'accept-encoding': 'gzip' });
@@ -111,7 +111,7 @@ describe('a planted fault', () => {
     expect(() => gunzipSync(seen.body)).toThrow('unexpected end of file');
   });
 
-  it('cuts the end of a body that is shorter than the given number of bytes', async () => {
+  it('prevents the end of a body that is shorter than the number of bytes to cut after', async () => {
     const { baseUrl, service } = await local();
     service.faults.plant({ kind: 'cut', afterBytes: 1_000_000 });
     const seen = await see(baseUrl);
@@ -119,14 +119,14 @@ describe('a planted fault', () => {
     expect(JSON.parse(seen.body.toString())).toMatchObject({ results: [] });
   });
 
-  it('cuts in the middle of a character', async () => {
+  it('can cut a body within a character', async () => {
     const { baseUrl, service } = await local([originalPost(NOW - 60_000, '1', 'tea 🍵 ok')]);
     service.faults.plant({ kind: 'cut', afterBytes: 20, inCharacter: true, end: 'close' });
     const seen = await see(baseUrl, { 'accept-encoding': 'gzip' });
     expect(seen.body.toString('latin1')).toMatch(/tea \xf0$/);
   });
 
-  it('stalls after n bytes until the client disconnects', async () => {
+  it('stalls a body after n bytes until the client disconnects', async () => {
     const { baseUrl, service } = await local(teaPosts(50));
     service.faults.plant({ kind: 'stall', afterBytes: 1000 });
     const aborter = new AbortController();
@@ -144,7 +144,7 @@ describe('a planted fault', () => {
     expect(bytes).toBe(1000);
   });
 
-  it('stalls for a time, and continues after that', async () => {
+  it('stalls a body for a time, and then continues', async () => {
     const { baseUrl, service } = await local(teaPosts(50));
     service.faults.plant({ kind: 'stall', afterBytes: 10, forMs: 60 });
     const start = performance.now();
@@ -165,7 +165,7 @@ describe('a planted fault', () => {
     expect(() => gunzipSync(gzip.body)).toThrow();
   });
 
-  it('counts as used only if it changes what is sent', async () => {
+  it('counts as effective only if it changes what is sent', async () => {
     const { baseUrl, search, service } = await local(teaPosts(50));
     const bytes = (await see(baseUrl)).body.length;
     const effectsOf = async (fault: Fault) => {
@@ -186,7 +186,7 @@ describe('a planted fault', () => {
     expect(service.faults.effects(id)).toBe(2);
   });
 
-  it('delays a response together with another fault', async () => {
+  it('can delay a response that another fault affects', async () => {
     const { search, service } = await local();
     service.faults.plant({ kind: 'delay', ms: 50, times: 'always' });
     service.faults.plant({ kind: 'status', status: 503 });

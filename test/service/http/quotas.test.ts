@@ -11,8 +11,8 @@ function frozenClock(at = Date.UTC(2024, 0, 1)): Clock {
   return clock;
 }
 
-describe('a rate limit', () => {
-  it('allows its number of requests, and the next request when the oldest has left the window', () => {
+describe('a rate limit of the local service', () => {
+  it('accepts its number of requests, and another one when the oldest has left the window', () => {
     const clock = frozenClock();
     const window = new RateWindow({ requests: 2, perMs: SECOND }, clock);
     expect(admit([window])).toBeUndefined();
@@ -26,7 +26,7 @@ describe('a rate limit', () => {
     expect(admit([window])?.wait()).toBe(400);
   });
 
-  it('counts a request in all windows, or in no window if one is full', () => {
+  it('counts a request in every window, or in none if one window is full', () => {
     const clock = frozenClock();
     const wide = new RateWindow({ requests: 3, perMs: HOUR }, clock);
     const narrow = new RateWindow({ requests: 1, perMs: SECOND }, clock);
@@ -36,7 +36,7 @@ describe('a rate limit', () => {
     expect(admit([wide, narrow])).toBeUndefined();
   });
 
-  it('by UTC day resets at midnight', () => {
+  it('for a UTC day resets at midnight', () => {
     const clock = frozenClock(Date.UTC(2024, 0, 1, 23, 59));
     const window = new RateWindow({ requests: 1, perMs: DAY, byDay: true }, clock);
     expect(admit([window])).toBeUndefined();
@@ -45,7 +45,7 @@ describe('a rate limit', () => {
     expect(admit([window])).toBeUndefined();
   });
 
-  it('forgets future requests when the clock is set back', () => {
+  it('forgets requests from the future when the clock is set back', () => {
     const clock = frozenClock();
     const window = new RateWindow({ requests: 1, perMs: SECOND }, clock);
     expect(admit([window])).toBeUndefined();
@@ -53,14 +53,14 @@ describe('a rate limit', () => {
     expect(admit([window])).toBeUndefined();
   });
 
-  it('allows nothing if it is zero, and everything if it is infinite', () => {
+  it('accepts no request if it is zero, and every request if it is infinite', () => {
     const clock = frozenClock();
     expect(admit([new RateWindow({ requests: 0, perMs: SECOND }, clock)])?.wait()).toBe(SECOND);
     const free = new RateWindow({ requests: Number.POSITIVE_INFINITY, perMs: SECOND }, clock);
     for (let i = 0; i < 100; i++) expect(admit([free])).toBeUndefined();
   });
 
-  it('asks for a wait of at least 1 s', () => {
+  it('suggests a wait of at least 1 s', () => {
     const clock = frozenClock();
     const window = new RateWindow({ requests: 1, perMs: SECOND }, clock);
     checkRate([window], String);
@@ -74,7 +74,7 @@ describe('a rate limit', () => {
     );
   });
 
-  it('never allows more in any window, and never refuses a request that fits', () => {
+  it('accepts a request exactly if it does not exceed the limit in any window', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 5 }),

@@ -30,7 +30,7 @@ describe('an early response to a request with a large body', () => {
   it.each([
     ['413', authorization, 413],
     ['401 of a connection that closes', 'Connection: close\r\n', 401],
-  ])('reaches a client that sends 5 MB first: %s', async (_, headers, status) => {
+  ])('reaches a client that first sends all 5 MB: %s', async (_, headers, status) => {
     const { baseUrl } = await local();
     const body = Buffer.alloc(5_000_000, ' ');
     const texts = await Promise.all(

@@ -21,8 +21,8 @@ const post = (body: RequestInit['body'], headers: Record<string, string> = {}) =
   headers,
 });
 
-describe('an error response', () => {
-  it('describes the failure and its time in its body', async () => {
+describe('an error response of the local service', () => {
+  it('contains the reason and the time of the error', async () => {
     const { ask } = await local();
     const { status, page, headers } = await ask('/nowhere');
     expect(status).toBe(404);
@@ -55,7 +55,7 @@ describe('an error response', () => {
     expect((await ask(SEARCH_PATH, post(body))).status).toBe(400);
   });
 
-  it('is 413 for a body of more than 64 KiB, declared or not', async () => {
+  it('is 413 for a body of more than 64 KiB, whether its length is declared or not', async () => {
     const { ask, baseUrl } = await local();
     const large = JSON.stringify({ query: 'x'.repeat(64 * 1024) });
     expect((await ask(SEARCH_PATH, post(large))).status).toBe(413);
@@ -77,7 +77,7 @@ describe('an error response', () => {
     expect((await ask(SEARCH_PATH, post('x', { 'content-encoding': 'gzip' }))).status).toBe(415);
   });
 
-  it('is 401 with a challenge for wrong or missing credentials, before any other check', async () => {
+  it('is 401 with a challenge for wrong or missing credentials, before anything else is checked', async () => {
     const { ask } = await local();
     for (const authorization of ['', 'Basic bm86bm8=', AUTHORIZATION.slice(0, -2)]) {
       const reply = await ask('/search/no/accounts/no/no.json', { headers: { authorization } });
@@ -103,7 +103,7 @@ describe('an error response', () => {
     expect((await ask(`${path}?query=tea`)).status).toBe(404);
   });
 
-  it('is 422 for a parameter of the other endpoint, and lists all other problems, too', async () => {
+  it('is 422 for a parameter of the other endpoint, and also lists all other problems', async () => {
     const { search, counts } = await local();
     for (const [ask, parameters, name] of [
       [search, { bucket: 'day' }, 'bucket'],
@@ -122,7 +122,7 @@ describe('an error response', () => {
     `${COUNTS_PATH}?query=tea&tag%ff=x`,
     '/accounts/local/usage.json?bucket=%C3',
     '/replay/firehose/accounts/local/publishers/twitter/replay.json?fromDate=%80',
-  ])('is 400 for a GET that is not UTF-8: %s', async path => {
+  ])('is 400 for a GET whose URL is not valid UTF-8: %s', async path => {
     const { ask } = await local();
     const { status, page } = await ask(path);
     expect(status).toBe(400);
@@ -137,7 +137,7 @@ describe('an error response', () => {
     }
   });
 
-  it('is 400 for two lengths of the body', async () => {
+  it('is 400 for two Content-Length headers', async () => {
     const { baseUrl } = await local();
     for (const lengths of ['2\r\nContent-Length: 9', '2\r\ncontent-length: 2', '2, 9'])
       for (const path of [SEARCH_PATH, '/_control/clock', '/oauth/request_token']) {
@@ -146,7 +146,7 @@ describe('an error response', () => {
       }
   });
 
-  it.each(['PUT', 'DELETE', 'PATCH', 'OPTIONS'])('is 405 for %s', async method => {
+  it.each(['PUT', 'DELETE', 'PATCH', 'OPTIONS'])('is 405 for the method %s', async method => {
     const { ask } = await local();
     const reply = await ask(SEARCH_PATH, { method });
     expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'GET, POST']);
@@ -176,7 +176,7 @@ describe('an error response', () => {
     expect(page.error?.message).toContain(message);
   });
 
-  it('is 422 for a repeated parameter, or a parameter in the URL of a POST', async () => {
+  it('is 422 for a repeated parameter, and for a parameter in the URL of a POST', async () => {
     const { ask } = await local();
     expect((await ask(`${SEARCH_PATH}?query=tea&query=tea`)).status).toBe(422);
     const reply = await ask(`${SEARCH_PATH}?maxResults=10`, post('{"query":"tea"}'));
@@ -186,7 +186,7 @@ describe('an error response', () => {
     ]);
   });
 
-  it('is 422 for an invalid rule, with the message and position of the problem', async () => {
+  it('is 422 for an invalid rule, with the message and the position of the problem', async () => {
     const { search } = await local();
     const { status, page } = await search({ query: 'streaming AND lang:en' });
     expect(status).toBe(422);
@@ -204,7 +204,7 @@ describe('an error response', () => {
       expect(page.error?.message).toContain(part);
   });
 
-  it('is 500 if the archive fails, which is reported to the operator', async () => {
+  it('is 500 if the archive fails, and the error is passed to `onError`', async () => {
     const archive = new MemoryArchive([]);
     archive.search = () => Promise.reject(new Error('the disk is gone'));
     const errors: unknown[] = [];
@@ -230,14 +230,14 @@ describe('an error response', () => {
 });
 
 describe('a request to the service', () => {
-  it('may contain a query of 2048 characters that each need twelve bytes in a URL', async () => {
+  it('may contain a query of 2048 characters that each need 12 bytes in a URL', async () => {
     const { ask } = await local();
     const query = `"${'🍕'.repeat(2046)}"`;
     const reply = await ask(`${SEARCH_PATH}?query=${encodeURIComponent(query)}`);
     expect(reply.status).toBe(200);
   });
 
-  it('may contain maxResults as a string, and null for omitted parameters', async () => {
+  it('may contain maxResults as a string, and null for parameters that are not set', async () => {
     const { search } = await local(teaPosts(12));
     const reply = await search({ query: 'tea', maxResults: '11', fromDate: null, next: null });
     expect(reply.page.results).toHaveLength(11);
@@ -250,14 +250,14 @@ describe('a request to the service', () => {
       expect((await ask(SEARCH_PATH, post(body, { 'content-type': type }))).status).toBe(200);
   });
 
-  it('by HEAD returns the headers of GET without a body', async () => {
+  it('with HEAD returns the headers of GET without a body', async () => {
     const { ask } = await local(teaPosts(2));
     const { status, text, headers } = await ask(`${SEARCH_PATH}?query=tea`, { method: 'HEAD' });
     expect([status, text]).toEqual([200, '']);
     expect(headers.get('content-type')).toContain('json');
   });
 
-  it('leaves its connection usable when it is refused', async () => {
+  it('keeps its connection usable when it is rejected', async () => {
     const { baseUrl } = await local(teaPosts(1));
     const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
     const ports = new Set<number | undefined>();
@@ -278,8 +278,8 @@ describe('a request to the service', () => {
   });
 });
 
-describe('the rate limit', () => {
-  it('is 20 requests a second over data and counts', async () => {
+describe('the search rate limit of the local service', () => {
+  it('is 20 requests a second, search and counts together', async () => {
     const { search, counts, service } = await local(teaPosts(1), { limits: 'strict' });
     for (let i = 0; i < 10; i++) {
       expect((await search({ query: 'tea' })).status).toBe(200);
@@ -293,7 +293,7 @@ describe('the rate limit', () => {
     expect((await counts({ query: 'tea' })).status).toBe(200);
   });
 
-  it('per minute is set by an option', async () => {
+  it('for a minute is set by an option', async () => {
     const { search, service } = await local([], { limits: 'strict', perMinuteLimit: 3 });
     for (let i = 0; i < 3; i++) expect((await search({ query: 'tea' })).status).toBe(200);
     service.clock.advance(20 * SECOND);
@@ -303,7 +303,7 @@ describe('the rate limit', () => {
     expect((await search({ query: 'tea' })).status).toBe(200);
   });
 
-  it('does not count refused requests', async () => {
+  it('does not include rejected requests', async () => {
     const { ask, search, service } = await local([], { limits: 'strict', perMinuteLimit: 1 });
     for (let i = 0; i < 5; i++)
       await ask(SEARCH_PATH, { headers: { authorization: 'Basic bm86bm8=' } });
@@ -313,7 +313,7 @@ describe('the rate limit', () => {
     expect((await search({ query: 'tea' })).status).toBe(200);
   });
 
-  it('is lifted by relaxed limits, which change nothing else', async () => {
+  it('is lifted by relaxed limits, which change no other behaviour', async () => {
     const { search } = await local([], { limits: 'relaxed' });
     const replies = await Promise.all(
       Array.from({ length: 60 }, () => search({ query: 'tea', maxResults: 10 })),
@@ -344,7 +344,7 @@ describe('pipelined requests of one client', () => {
     socket.destroy();
   });
 
-  it('are answered one after the other, in order', async () => {
+  it('are answered one at a time, in order', async () => {
     const { baseUrl, service } = await local();
     const socket = net.connect(Number(new URL(baseUrl).port), '127.0.0.1');
     let received = '';

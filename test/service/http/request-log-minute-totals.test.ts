@@ -8,7 +8,7 @@ describe('the request totals of the last hour', () => {
     return { clock, totals: new MinuteTotals(() => clock.now) };
   };
 
-  it('are sums of equal parts, the last of which ends with the current minute', () => {
+  it('are split into equal periods, the last of which ends with the current minute', () => {
     const { clock, totals } = totalsAt(100 * HOUR);
     totals.add('posts', 5);
     clock.now += 4 * MINUTE;
@@ -21,7 +21,7 @@ describe('the request totals of the last hour', () => {
     expect(totals.lastHour('requests', 2)).toEqual([0, 0]);
   });
 
-  it('skip older minutes, and future minutes of a clock that was moved back', () => {
+  it('do not include older minutes, or future minutes after the clock was moved back', () => {
     const { clock, totals } = totalsAt(100 * HOUR);
     totals.add('posts', 5);
     clock.now += 59 * MINUTE;

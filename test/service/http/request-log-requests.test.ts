@@ -41,8 +41,8 @@ async function serve(options: ServiceOptions = {}) {
 
 const posts = Array.from({ length: 25 }, (_, i) => ({ text: `tea ${i}`, postedAt: NOW - HOUR }));
 
-describe('the request log', () => {
-  it('contains each request and its response', async () => {
+describe('the request log of the local service', () => {
+  it('contains every request with its response', async () => {
     const { service, addresses, found } = await serve({ posts });
     await found();
     const [entry] = await service.waitForRequests({ endpoint: 'search' });
@@ -76,7 +76,7 @@ describe('the request log', () => {
     expect(JSON.stringify(service.requests())).not.toContain(login.slice(6));
   });
 
-  it('counts the posts of replays and the requests of a connection', async () => {
+  it('contains the number of posts that each replay connection delivered', async () => {
     const { service, acme } = await serve({ posts });
     const window = { fromDate: new Date(NOW - 2 * HOUR), toDate: new Date(NOW - 31 * MINUTE) };
     const replayed = await pipeline(replay(acme, { streamType: 'firehose', ...window }), collect());
@@ -86,7 +86,7 @@ describe('the request log', () => {
     expect(entries()[0]?.query).toMatchObject({ fromDate: '202405151000' });
   });
 
-  it('returns the requests of a filter in order of arrival', async () => {
+  it('returns the requests that a filter selects in order of arrival', async () => {
     const { service, acme, found } = await serve({ posts });
     service.faults.plant({ kind: 'status', status: 503, endpoint: 'search' });
     await found();
@@ -102,7 +102,7 @@ describe('the request log', () => {
     expect(() => service.requests({ stat: 1 } as RequestFilter)).toThrow(/stat/);
   });
 
-  it('waits for later requests until they have a response', async () => {
+  it('can wait until a number of later requests have a response', async () => {
     const { service, found } = await serve({ posts });
     let isThere = false;
     const waiting = service.waitForRequests({ endpoint: 'search', count: 2 }).then(entries => {
@@ -119,7 +119,7 @@ describe('the request log', () => {
     ]);
   });
 
-  it('contains a compliance stream as soon as it is accepted', async () => {
+  it('contains a compliance stream as soon as it is connected', async () => {
     const { service, addresses } = await serve({ posts });
     const { email, password, account: name } = addresses;
     const login = `Basic ${Buffer.from(`${email}:${password}`).toString('base64')}`;
@@ -136,7 +136,7 @@ describe('the request log', () => {
     expect(entry?.durationMs).toBeUndefined();
   });
 
-  it('reports which requests arrived instead if the wait ends', async () => {
+  it('lists the requests that arrived instead when a wait times out', async () => {
     const { service, found } = await serve({ posts });
     const none = service.waitForRequests({ endpoint: 'counts', timeoutMs: 1 });
     await expect(none).rejects.toBeInstanceOf(IncompleteError);
@@ -150,7 +150,7 @@ describe('the request log', () => {
     ).rejects.toThrow('The last requests were POST /search/30day/accounts/local/dev.json (200)');
   });
 
-  it('is JSON on the control path, with an optional wait', async () => {
+  it('is available as JSON from the control API, which can also wait', async () => {
     const { found, logged, service } = await serve({ posts });
     const waiting = logged('endpoint=search&count=1');
     await found();

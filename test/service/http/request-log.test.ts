@@ -17,7 +17,7 @@ const asked = (address: string) => ({
   connection: 1,
 });
 
-describe('the request log', () => {
+describe('the request log of the local service', () => {
   it('contains the last 500 requests, newest first', () => {
     const log = new RequestLog(() => 0);
     for (let i = 0; i < 600; i++) log.begin(asked(`/${i}`))({ status: 200 });
@@ -26,7 +26,7 @@ describe('the request log', () => {
     expect(log.requests.at(-1)?.address).toBe('/100');
   });
 
-  describe('of two connections, three calls of jobs and a page', () => {
+  describe('with requests to streams, jobs and pages', () => {
     const logged = () => {
       const log = new RequestLog(() => 0);
       const stream = log.begin({ ...asked('/replay'), endpoint: 'replay' });
@@ -49,12 +49,12 @@ describe('the request log', () => {
       ['posts', 10],
       ['jobs', 1],
       ['connections', 1],
-    ] as const)('counts %s of the last hour only once', (what, expected) => {
+    ] as const)('counts the %s of the last hour once', (what, expected) => {
       expect(logged().totals.lastHour(what, 1)).toEqual([expected]);
     });
 
     it.each(['requests', 'posts', 'jobs', 'connections'] as const)(
-      'counts no %s after it is cleared',
+      'counts no %s after it was cleared',
       what => {
         const log = logged();
         log.clear();
@@ -72,11 +72,11 @@ describe('the request log', () => {
     ['/a?Password=x', '/a?Password=…'],
     ['/token/secret?query=password%3Dtea', '/token/secret?query=password%3Dtea'],
     [`/${'x'.repeat(400)}`, `/${'x'.repeat(299)}…`],
-  ])('shows %s as %s', (address, shown) => {
+  ])('shows the URL %s as %s', (address, shown) => {
     expect(shownAddress(address)).toBe(shown);
   });
 
-  it('distinguishes a connection that was cut from one that ended', async () => {
+  it('distinguishes a response that was cut from one that ended', async () => {
     const { service, see, open, replayPath } = await localStreams(hourOfPosts());
     await see(replayPath());
     service.faults.plant({ kind: 'content-cut', afterMessages: 1, end: 'reset' });
@@ -118,7 +118,7 @@ describe('an entry of the request log', () => {
       .toEqual(['Bad Request', 'OK', 'Not Found', 'OK', 'Not Found', 'OK']);
   });
 
-  it('shows the sign-in pages of users without their tokens', async () => {
+  it('shows the sign-in pages of users without tokens in their URLs', async () => {
     const { requestToken, service } = await localOAuth();
     const { token } = await requestToken();
     const browser = browse(service.addresses().baseUrl);
@@ -138,8 +138,8 @@ describe('an entry of the request log', () => {
   });
 });
 
-describe('the shown quotas', () => {
-  it('contain the remaining requests of each rate, by the clock of the service', () => {
+describe('the quotas that the request log shows', () => {
+  it('are the remaining requests of each rate limit by the clock of the service', () => {
     const clock = new Clock();
     clock.freeze();
     const quotas = new Quotas(limitsOf('strict'), clock);

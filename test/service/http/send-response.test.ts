@@ -20,7 +20,7 @@ describe('a response of the service', () => {
         .on('error', reject);
     });
 
-  it('is compressed if the client accepts gzip, with the same content', async () => {
+  it('is compressed if the client accepts gzip, and has the same content', async () => {
     const { baseUrl } = await local(teaPosts(500));
     const path = `${SEARCH_PATH}?query=tea&maxResults=500`;
     const plain = await raw(baseUrl, path);
@@ -44,7 +44,7 @@ describe('a response of the service', () => {
     ['identity', false],
     ['', false],
     [undefined, false],
-  ])('is gzip for Accept-Encoding %j: %j', (header, expected) => {
+  ])('is compressed for Accept-Encoding %j: %j', (header, expected) => {
     expect(acceptsGzip(header)).toBe(expected);
   });
 });

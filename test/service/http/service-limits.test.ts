@@ -3,8 +3,8 @@ import { FIRST_POST } from '../../../src/base/time.js';
 import { account } from '../../../src/http/account.js';
 import { clientLimits, limitsOf } from '../../../src/service/http/service-limits.js';
 
-describe('the table of limits', () => {
-  it('contains the limits of search', () => {
+describe('limitsOf', () => {
+  it('returns the documented limits of search', () => {
     expect(limitsOf('strict')).toMatchObject({
       queryCharacters: 2048,
       queryPhrases: 100,
@@ -19,7 +19,7 @@ describe('the table of limits', () => {
     });
   });
 
-  it('contains the limits of the streams', () => {
+  it('returns the documented limits of the streams', () => {
     expect(limitsOf('strict')).toMatchObject({
       replayConnectRate: { requests: 5, perMs: 300_000 },
       replayReachMs: 5 * 86_400_000,
@@ -34,7 +34,7 @@ describe('the table of limits', () => {
     });
   });
 
-  it('differs only in the request rates if it is relaxed', () => {
+  it('returns relaxed limits that differ only in the request rates', () => {
     const strict = limitsOf('strict');
     const relaxed = limitsOf('relaxed');
     for (const [name, limit] of Object.entries(strict))
@@ -43,7 +43,7 @@ describe('the table of limits', () => {
       );
   });
 
-  it('returns the relaxed rates in the form that `account()` accepts', () => {
+  it('returns the relaxed rates in the form of the `limits` of account()', () => {
     const families = ['search', 'jobReads', 'jobCreation', 'replay', 'compliance'];
     const none = Object.fromEntries([...families, 'replayRules', 'usage'].map(name => [name, []]));
     expect(clientLimits(limitsOf('relaxed'))).toEqual(none);
@@ -64,7 +64,7 @@ describe('the table of limits', () => {
     expect(acme.rateLimiter('replayRules', url).rates).toMatchObject(told.replayRules ?? []);
   });
 
-  it('accepts changes of single numbers', () => {
+  it('replaces only the limits that the caller sets', () => {
     const limits = limitsOf({ searchDelayMs: 0, searchRate: { requests: 2, perMs: 10 } });
     expect(limits).toEqual({
       ...limitsOf('strict'),

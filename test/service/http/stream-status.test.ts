@@ -21,7 +21,7 @@ describe('the message rate of a stream', () => {
     expect(rate.perSecond()).toBe((16 + 17 + 18 + 19 + 100) / 5);
   });
 
-  it('is the average of fewer seconds at the start', () => {
+  it('is the average since its start if that is less than five seconds ago', () => {
     const { clock, rate } = started();
     for (let i = 0; i < 10; i++) rate.add();
     expect(rate.perSecond()).toBe(0);
