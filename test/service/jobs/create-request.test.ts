@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { localJobs } from './local-jobs.js';
 
-describe('job creation', () => {
+describe('the request to create a job', () => {
   it.each([
     [{ title: undefined }, /Missing field 'title'/],
     [{ title: ' ' }, /'title'.*a string that is not empty/],
@@ -33,7 +33,7 @@ describe('job creation', () => {
     [{ rules: [{ value: 'tea' }, { value: 7 }] }, /'rules', at number 2/],
     [{ rules: [{ value: 'tea', tag: 7 }] }, /'rules', at number 1/],
     [{ rules: Array(1001).fill({ value: 'tea' }) }, /at most 1000 rules, not 1001/],
-  ])('refuses %j', async (fields, message) => {
+  ])('is rejected with %j', async (fields, message) => {
     const jobs = await localJobs();
     const reply = await jobs.post(fields);
     expect(reply.status).toBe(400);
@@ -44,31 +44,31 @@ describe('job creation', () => {
     expect((await jobs.list()).jobs).toEqual([]);
   });
 
-  it('lists all problems in one message', async () => {
+  it('is rejected with all problems in one message', async () => {
     const jobs = await localJobs();
     const { message } = await jobs.post({ title: '', toDate: 'x', rules: undefined });
     expect(message?.split('\n')).toHaveLength(3);
   });
 
-  it('accepts the current time as the end and the first minute of the archive as the start', async () => {
+  it('may end at the current time and start at the first minute of the archive', async () => {
     const jobs = await localJobs();
     const fields = { fromDate: '200603210000', toDate: '202405151234' };
     expect((await jobs.post(fields)).status).toBe(201);
   });
 
-  it.each(['twitter', 'Twitter', 'TWITTER'])('accepts the publisher %s', async publisher => {
+  it.each(['twitter', 'Twitter', 'TWITTER'])('may name the publisher %s', async publisher => {
     const jobs = await localJobs();
     const reply = await jobs.post({ publisher });
     expect([reply.status, JSON.parse(reply.text).publisher]).toEqual([201, 'twitter']);
   });
 
-  it('accepts track_v2 and unknown fields', async () => {
+  it('may contain the stream type track_v2 and unknown fields', async () => {
     const jobs = await localJobs();
     const fields = { streamType: 'track_v2', serviceUsername: 'someone' };
     expect((await jobs.post(fields)).status).toBe(201);
   });
 
-  it('refuses a format that the archive does not have', async () => {
+  it('is rejected with a format that the archive does not have', async () => {
     const jobs = await localJobs();
     expect(await jobs.post({ dataFormat: 'activity_streams' })).toMatchObject({
       status: 400,
@@ -79,7 +79,7 @@ describe('job creation', () => {
   });
 
   it.each(['', '{', '[]', '"text"', 'null', '{"title":"\xff"}'])(
-    'refuses the body %j',
+    'is rejected with the body %j',
     async text => {
       const jobs = await localJobs();
       const reply = await jobs.ask('/jobs.json', {
@@ -90,7 +90,7 @@ describe('job creation', () => {
     },
   );
 
-  it('refuses a body that is too large', async () => {
+  it('is rejected with a body that is too large', async () => {
     const jobs = await localJobs();
     const reply = await jobs.ask('/jobs.json', {
       method: 'POST',

@@ -23,7 +23,7 @@ async function see(jobs: LocalJobs, uuid: string) {
   return { ...hit, whole: (): Buffer => gunzipSync(hit.body as Buffer) };
 }
 
-describe('a planted fault of data files', () => {
+describe('a fault planted for job files', () => {
   const withFault = async (fault: Fault) => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('delivered', TEA);
@@ -33,7 +33,7 @@ describe('a planted fault of data files', () => {
     return { jobs, uuid, good };
   };
 
-  it('cuts a file short, with a clean end of the response', async () => {
+  it('truncates a file but ends the response normally', async () => {
     const { jobs, uuid, good } = await withFault({
       kind: 'cut',
       ...FILE,
@@ -46,13 +46,16 @@ describe('a planted fault of data files', () => {
     expect((await see(jobs, uuid)).whole()).toEqual(good.whole());
   });
 
-  it.each(['reset', 'close'] as const)('ends the connection within a file with a %s', async end => {
-    const { jobs, uuid, good } = await withFault({ kind: 'cut', ...FILE, afterBytes: 200, end });
-    const seen = await see(jobs, uuid);
-    expect([seen.status, seen.length, typeof seen.body]).toEqual([200, good.length, 'string']);
-  });
+  it.each(['reset', 'close'] as const)(
+    'breaks the connection in the middle of a file by a %s',
+    async end => {
+      const { jobs, uuid, good } = await withFault({ kind: 'cut', ...FILE, afterBytes: 200, end });
+      const seen = await see(jobs, uuid);
+      expect([seen.status, seen.length, typeof seen.body]).toEqual([200, good.length, 'string']);
+    },
+  );
 
-  it('removes a listed file from the service', async () => {
+  it('makes the service return 404 for a file that it lists', async () => {
     const { jobs, uuid } = await withFault({
       kind: 'status',
       ...FILE,
@@ -70,7 +73,7 @@ describe('a planted fault of data files', () => {
     expect((await see(jobs, uuid)).status).toBe(200);
   });
 
-  it('flips one bit of a file', async () => {
+  it('flips one bit in a file', async () => {
     const { jobs, uuid, good } = await withFault({ kind: 'flip', ...FILE, atByte: 100 });
     const seen = await see(jobs, uuid);
     expect(seen.length).toBe(good.length);
@@ -78,7 +81,7 @@ describe('a planted fault of data files', () => {
     expect(() => seen.whole()).toThrow();
   });
 
-  it('slows a file down', async () => {
+  it('slows down the delivery of a file', async () => {
     const { jobs, uuid, good } = await withFault({
       kind: 'stall',
       ...FILE,
@@ -92,8 +95,8 @@ describe('a planted fault of data files', () => {
   });
 });
 
-describe('a planted fault of a listing', () => {
-  it('changes its totals', async () => {
+describe('a fault planted for the file list of a job', () => {
+  it('changes the totals in the list', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('delivered');
     const right = await jobs.results(uuid);
@@ -112,8 +115,8 @@ describe('a planted fault of a listing', () => {
   });
 });
 
-describe('a planted fault of jobs', () => {
-  it('affects requests for jobs, but not for their files', async () => {
+describe('a fault planted for jobs', () => {
+  it('affects requests about jobs, but not requests for their files', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('delivered');
     jobs.service.faults.plant({ kind: 'status', endpoint: 'jobs', status: 503, retryAfter: 1 });
@@ -122,7 +125,7 @@ describe('a planted fault of jobs', () => {
     expect((await fetch(String((await jobs.results(uuid)).urlList[0]))).status).toBe(200);
   });
 
-  it('can be planted over HTTP unless it is invalid', async () => {
+  it('can be planted through the control API unless it is invalid', async () => {
     const jobs = await localJobs();
     const plant = (fault: object) =>
       jobs.ask(new URL('/_control/faults', jobs.base).href, {

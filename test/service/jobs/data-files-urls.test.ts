@@ -4,20 +4,20 @@ import { createDataUrls, dataPath, localName } from '../../../src/service/jobs/d
 import { bySuite } from '../../suite.js';
 import { at, JOB } from './opened-job.js';
 
-describe('the URL of a data file', () => {
-  it('contains its job and its ten minutes', () => {
+describe('the URL of a job file', () => {
+  it('contains the job and the ten minutes of the file', () => {
     expect(dataPath(JOB, at('201307221500'), 'twitter', 'my account')).toBe(
       '/snapshots/twitter/track_v2/original/my%20account/2013/07/24/20130722-20130723_eff5t4me1j/2013/07/22/15/00_activities.json.gz',
     );
   });
 
-  it('has a local name with its job and its ten minutes', () => {
+  it('is listed with a local file name that contains the job and the ten minutes', () => {
     expect(localName(JOB, at('201307221500'))).toBe(
       '20130722-20130723_eff5t4me1j_2013_07_22_15_00_activities.json.gz',
     );
   });
 
-  it('is valid only with its own signature, in any process with the same seed', () => {
+  it('is valid only with its own signature, in every process with the same seed', () => {
     const path = fc.webPath().filter(text => text.startsWith('/'));
     fc.assert(
       fc.property(path, fc.nat(2 ** 31 - 1), fc.string(), (given, seconds, seed) => {

@@ -39,8 +39,8 @@ async function delivered(jobs: LocalJobs, fields?: Record<string, unknown>) {
   return { uuid, job: await jobs.job(uuid), listing, files };
 }
 
-describe('the results of a job', () => {
-  it('contain one file for each ten minutes with data, in order of time', async () => {
+describe('the results of a job in the local service', () => {
+  it('list one file for each ten minutes with posts, in order of time', async () => {
     const jobs = await localJobs();
     const { listing, files } = await delivered(jobs, {
       fromDate: '202405150834',
@@ -68,13 +68,13 @@ describe('the results of a job', () => {
     ]);
   });
 
-  it('contain at most six files for an hour', async () => {
+  it('list at most 6 files for an hour', async () => {
     const jobs = await localJobs();
     const fields = { fromDate: '202405151000', toDate: '202405151100', rules: [{ value: 'tea' }] };
     expect((await delivered(jobs, fields)).listing.urlCount).toBe(6);
   });
 
-  it('contain consistent totals everywhere', async () => {
+  it('have the same totals in the list, the job and the files', async () => {
     const jobs = await localJobs();
     const { job, listing, files } = await delivered(jobs);
     const bytes = files.reduce((sum, file) => sum + file.bytes.length, 0);
@@ -93,7 +93,7 @@ describe('the results of a job', () => {
     expect((await jobs.list()).delivered.activityCount).toBe(posts);
   });
 
-  it('are also available as tab-separated local names and URLs', async () => {
+  it('are also available as tab-separated file names and URLs', async () => {
     const jobs = await localJobs();
     const { uuid, listing } = await delivered(jobs);
     const reply = await jobs.ask(`/jobs/${uuid}/results.csv`);
@@ -108,7 +108,7 @@ describe('the results of a job', () => {
     );
   });
 
-  it('are 404 until the job is delivered', async () => {
+  it('are not found until the job is delivered', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('quoted');
     for (const rest of ['results.json', 'results.csv', 'suspectMinutes.json'])
@@ -126,7 +126,7 @@ describe('the results of a job', () => {
     expect((await jobs.ask(`/jobs/${job.jobURL.slice(-15, -5)}/results.csv`)).text).toBe('');
   });
 
-  it('link the list of suspect minutes, if there are any', async () => {
+  it('contain the URL of the suspect minutes if there are any', async () => {
     const jobs = await localJobs();
     const minutes = ['202405150935', '202405151000', '202405151034'];
     jobs.service.faults.plant({ kind: 'suspect-minutes', minutes, title: 'small' });
@@ -141,8 +141,8 @@ describe('the results of a job', () => {
   });
 });
 
-describe('a data file', () => {
-  it('is gzip with one post a line, each with every matching rule', async () => {
+describe('a job file of the local service', () => {
+  it('contains one post a line, with all its matching rules, in gzip', async () => {
     const jobs = await localJobs();
     const made = await jobs.post({
       rules: [
@@ -169,7 +169,7 @@ describe('a data file', () => {
     expect(new Activity(Buffer.from(second)).matchingRules).toEqual([{ tag: null, id: tea }]);
   });
 
-  it('ends with an info line of its number of posts, unless an option removes it', async () => {
+  it('ends with an info line that states its number of posts, unless an option omits the line', async () => {
     const jobs = await localJobs();
     for (const { bytes } of (await delivered(jobs, { rules: [{ value: 'tea' }] })).files) {
       const lines = linesOf(bytes);
@@ -247,7 +247,7 @@ describe('a data file', () => {
       expect((await download(url, { range })).status).toBe(416);
   });
 
-  it('is served from disk, even after it was truncated there', async () => {
+  it('is read from disk for each download, even if it was truncated there', async () => {
     const stateFolder = await temporaryFolder();
     const jobs = await localJobs({ stateFolder });
     const { listing } = await delivered(jobs);
@@ -262,7 +262,7 @@ describe('a data file', () => {
     expect(jobs.errors).toEqual([]);
   });
 
-  it('is served at a second origin, which ignores HTTP Basic and refuses other credentials', async () => {
+  it('is served from a second origin, which ignores HTTP Basic and rejects other credentials', async () => {
     const jobs = await localJobs();
     const { listing } = await delivered(jobs);
     const [url = ''] = listing.urlList;
@@ -277,7 +277,7 @@ describe('a data file', () => {
     expect((await jobs.ask(new URL(pathname + search, jobs.base).href)).status).toBe(404);
   });
 
-  it('is refused at an altered URL', async () => {
+  it('is not served at an altered URL', async () => {
     const jobs = await localJobs();
     const { listing } = await delivered(jobs);
     const [url = '', next = ''] = listing.urlList;
@@ -296,7 +296,7 @@ describe('a data file', () => {
     expect((await fetch(url, { method: 'POST' })).status).toBe(405);
   });
 
-  it('is not found at a signed URL of another time or no time', async () => {
+  it('is not found at a signed URL for another time or no time', async () => {
     const jobs = await localJobs({ seed: 'known' });
     const { listing } = await delivered(jobs);
     const { origin, pathname } = new URL(listing.urlList[0] as string);
@@ -310,7 +310,7 @@ describe('a data file', () => {
       ).toBe(404);
   });
 
-  it('is available until its URL expires, and after that under the URL in a new listing', async () => {
+  it('is available until its URL expires, and then at the URL of a new list', async () => {
     const jobs = await localJobs({ fileUrlMs: HOUR });
     const { uuid, listing } = await delivered(jobs);
     const [url = ''] = listing.urlList;
@@ -338,7 +338,7 @@ describe('a data file', () => {
       expect(bytes).toEqual(files[i % files.length]?.bytes);
   });
 
-  it('stops reading when the client disconnects', async () => {
+  it('is no longer read from disk when the client disconnects', async () => {
     const jobs = await localJobs();
     const { listing } = await delivered(jobs, { rules: [{ value: 'tea' }] });
     const [url = ''] = listing.urlList;

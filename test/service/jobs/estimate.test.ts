@@ -9,7 +9,7 @@ import { MemoryArchive, originalPost } from '../memory-archive.js';
 import { DWELL, localJobs } from './local-jobs.js';
 import { JOB } from './opened-job.js';
 
-describe('the estimated count', () => {
+describe('the estimated count of a job', () => {
   const settings = serviceSettings({});
   it.each([
     [0, 100],
@@ -19,7 +19,7 @@ describe('the estimated count', () => {
     [9999.9, 1000],
     [123_456, 100_000],
     [1e9, 1e9],
-  ])('for %d posts is %d', (posts, count) => {
+  ])('rounds %d posts to %d', (posts, count) => {
     const { estimatedActivityCount } = quoteOf(
       JOB,
       { posts, bytes: 0, readMs: 0 },
@@ -30,8 +30,8 @@ describe('the estimated count', () => {
   });
 });
 
-describe('an estimate', () => {
-  it('stops at its time limit within a dense minute, and returns the tested fraction', async () => {
+describe('the estimate of a job', () => {
+  it('stops at its time limit, even within a minute with many posts, and returns the tested fraction', async () => {
     let now = 0;
     let tested = 0;
     vi.spyOn(performance, 'now').mockImplementation(() => now);
@@ -58,8 +58,8 @@ describe('an estimate', () => {
   });
 });
 
-describe('a quote', () => {
-  it('is for 100 activities if the sample has no match', async () => {
+describe('the quote of a job', () => {
+  it('states 100 activities if the sample contains no match', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('quoted', { rules: [{ value: 'cocoa' }] });
     expect((await jobs.job(uuid)).quote).toMatchObject({
@@ -68,7 +68,7 @@ describe('a quote', () => {
     });
   });
 
-  it('has the order of magnitude of the matches, which are counted exactly in a short window', async () => {
+  it('has the order of magnitude of the exact count in a short window', async () => {
     const jobs = await localJobs();
     const wide = { fromDate: '202405150934', toDate: '202405151234', rules: [{ value: 'tea' }] };
     const uuid = await jobs.bring('quoted', wide);
@@ -76,7 +76,7 @@ describe('a quote', () => {
     expect((await jobs.job(uuid)).quote?.estimatedActivityCount).toBe(100);
   });
 
-  it('costs a price for each day that the job touches, or nothing', async () => {
+  it('charges for each day that contains a part of the window, or nothing without a price', async () => {
     const fields = { fromDate: '202405140001', toDate: '202405150001' };
     const jobs = await localJobs({ jobDollarsPerDay: 12.5 });
     const uuid = await jobs.bring('quoted', fields);

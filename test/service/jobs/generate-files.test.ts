@@ -13,7 +13,7 @@ interface Page {
 }
 
 describe('the files of a delivered job', () => {
-  it('form an archive that the service can search and run jobs over', async () => {
+  it('can be used as an archive that the service searches and runs jobs over', async () => {
     const first = await localJobs({ archive: undefined });
     const fields = {
       fromDate: '202405140900',

@@ -4,8 +4,8 @@ import { DAY } from '../../../src/base/time.js';
 import { Clock } from '../../../src/service/clock.js';
 import { IdleTracker } from '../../../src/service/jobs/idle-tracker.js';
 
-describe('the idle tracker', () => {
-  it('settles when all tasks wait, and is busy again when one is woken', async () => {
+describe('IdleTracker', () => {
+  it('is idle when every task waits, and busy again when one continues', async () => {
     const clock = new Clock();
     clock.freeze();
     const idle = new IdleTracker(clock);
@@ -31,7 +31,7 @@ describe('the idle tracker', () => {
     await work;
   });
 
-  it('waits no longer than requested', async () => {
+  it('resolves at the latest after the requested time', async () => {
     const idle = new IdleTracker(new Clock());
     let end: () => void = () => {};
     const work = idle.track(() => new Promise(resolve => (end = resolve)));
@@ -41,7 +41,7 @@ describe('the idle tracker', () => {
     await idle.settled();
   });
 
-  it('ends a wait when the service stops', async () => {
+  it('stops waiting when the service stops', async () => {
     const clock = new Clock();
     clock.freeze();
     const idle = new IdleTracker(clock);

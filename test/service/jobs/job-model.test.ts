@@ -51,7 +51,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.constant<Step>({ do: 'restart' }) },
 );
 
-it('a job passes its states at the modelled instants, over any restarts', async () => {
+it('a job changes its status at the times that a model predicts, across any restarts', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60, size: 'max' }), async steps => {
       const stateFolder = await temporaryFolder();

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { DAY } from '../../../src/base/time.js';
 import { localJobs } from './local-jobs.js';
 
-describe('the expiry of a job', () => {
+describe('the expiry of a job in the local service', () => {
   it.each(['quoted', 'rejected'] as const)(
     'happens 15 days after the estimate of a %s job',
     async state => {
@@ -55,7 +55,7 @@ describe('the expiry of a job', () => {
     expect((await jobs.ask(`/jobs/${uuid}.json`)).status).toBe(404);
   });
 
-  it('frees the title for another job', async () => {
+  it('lets another job use the same title', async () => {
     const jobs = await localJobs();
     await jobs.bring('rejected');
     expect((await jobs.post()).status).toBe(400);

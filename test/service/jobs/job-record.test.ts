@@ -5,7 +5,7 @@ import { jobDays } from '../../../src/service/jobs/job-record.js';
 
 const at = (text: string) => parseTimestamp(text) ?? Number.NaN;
 
-describe('the days of a job', () => {
+describe('the number of days of a job', () => {
   it.each([
     ['201201010000', '201201020000', 1],
     ['201201010001', '201201020001', 2],
@@ -13,11 +13,11 @@ describe('the days of a job', () => {
     ['201201012359', '201201020000', 1],
     ['201202280000', '201203010000', 2],
     ['201201010000', '201201010000', 0],
-  ])('from %s to %s are %d', (from, to, days) => {
+  ])('from %s to %s is %d', (from, to, days) => {
     expect(jobDays({ from: at(from), to: at(to) })).toBe(days);
   });
 
-  it('include every day of which any minute is included', () => {
+  it('includes every day that contains a minute of the window', () => {
     fc.assert(
       fc.property(fc.nat(10_000), fc.nat(5_000), (start, length) => {
         const from = at('201202270000') + start * MINUTE;

@@ -59,7 +59,7 @@ async function downloaded(acme: Account) {
 }
 
 describe('the file URLs of a job', () => {
-  it('have the origin that the client used, if the service has a token', async () => {
+  it('use the origin that the client used if the service has a token', async () => {
     const { baseUrl, ...names } = await started({ host: '0.0.0.0' });
     const port = await publishedPort(Number(new URL(baseUrl).port));
     const { account: name, email, password, publisher, limits } = names;
@@ -68,7 +68,9 @@ describe('the file URLs of a job', () => {
     expect(await downloaded(acme)).toEqual({ files: 3, jobOrigin: url, fileOrigins: [url] });
   });
 
-  it('have an outer address of the service for an account from start()', async ({ skip }) => {
+  it('use an outer address of the service if the client uses the addresses of start()', async ({
+    skip,
+  }) => {
     const addresses = await started({ host: '0.0.0.0' });
     if (addresses.insecureOrigins.length === 0) skip('This machine has no outer address');
     const { baseUrl: url } = addresses;
@@ -76,7 +78,7 @@ describe('the file URLs of a job', () => {
     expect(found).toEqual({ files: 3, jobOrigin: url, fileOrigins: [url] });
   });
 
-  it('need no second port, if the service has a token', async () => {
+  it('use no second port if the service has a token', async () => {
     const listen = vi.spyOn(net.Server.prototype, 'listen');
     await started({ token: 'the-token-of-a-test' });
     expect(listen).toHaveBeenCalledTimes(1);
@@ -85,7 +87,7 @@ describe('the file URLs of a job', () => {
     listen.mockRestore();
   });
 
-  it('have a second origin on loopback', async () => {
+  it('use a second origin on loopback', async () => {
     const addresses = await started({});
     const found = await downloaded(account(addresses, {}));
     expect(found).toMatchObject({ files: 3, jobOrigin: addresses.baseUrl });

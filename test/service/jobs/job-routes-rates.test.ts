@@ -8,8 +8,8 @@ import { localJobs, SMALL } from './local-jobs.js';
 
 const CREATES = { limits: { jobReadRate: { requests: 1_000, perMs: 1_000 } } };
 
-describe('the rate limits of jobs', () => {
-  it('allow 5 GETs of all kinds together in any 5 s', async () => {
+describe('the rate limits for jobs of the local service', () => {
+  it('allow 5 GET requests of all kinds together in 5 s', async () => {
     const jobs = await localJobs({ limits: 'strict' });
     const uuid = await jobs.bring('delivered');
     const paths = ['', '/results'].map(rest => `/jobs/${uuid}${rest}.json`);
@@ -34,7 +34,7 @@ describe('the rate limits of jobs', () => {
     expect((await jobs.ask('/jobs.json')).status).toBe(200);
   });
 
-  it('do not count decisions and data files', async () => {
+  it('do not include decisions and downloads of files', async () => {
     const jobs = await localJobs({ limits: 'strict' });
     const uuid = await jobs.bring('delivered');
     const { urlList } = await jobs.results(uuid);
@@ -45,7 +45,7 @@ describe('the rate limits of jobs', () => {
     expect((await jobs.list()).jobs).toHaveLength(1);
   });
 
-  it('allow 30 creations in any hour', async () => {
+  it('allow the creation of 30 jobs in an hour', async () => {
     const jobs = await localJobs(CREATES);
     for (let i = 0; i < 30; i++) {
       expect((await jobs.post({ title: `job ${i}` })).status).toBe(201);
@@ -64,7 +64,7 @@ describe('the rate limits of jobs', () => {
     expect((await jobs.post({ title: 'job 31' })).status).toBe(429);
   });
 
-  it('allow 60 creations in a UTC day', async () => {
+  it('allow the creation of 60 jobs in a UTC day', async () => {
     const jobs = await localJobs({
       limits: { jobReadRate: { requests: 1_000, perMs: 1_000 } },
       clock: Date.UTC(2024, 4, 16, 0, 30),
@@ -88,7 +88,7 @@ describe('the rate limits of jobs', () => {
     expect((await jobs.post({ title: 'job 60' })).status).toBe(201);
   });
 
-  it('count only successful creations', async () => {
+  it('include only jobs that were created', async () => {
     const jobs = await localJobs(CREATES);
     for (let i = 0; i < 40; i++) expect((await jobs.post({ rules: [] })).status).toBe(400);
     for (let i = 0; i < 30; i++) await jobs.create({ title: `job ${i}` });
@@ -96,7 +96,7 @@ describe('the rate limits of jobs', () => {
     expect((await jobs.post({ rules: [] })).status).toBe(429);
   });
 
-  it('apply to concurrent creations', async () => {
+  it('apply to concurrent requests to create a job', async () => {
     const jobs = await localJobs(CREATES);
     const replies = await Promise.all(
       Array.from({ length: 40 }, (_, i) => jobs.post({ title: `job ${i}` })),
@@ -104,7 +104,7 @@ describe('the rate limits of jobs', () => {
     expect(replies.filter(({ status }) => status === 201)).toHaveLength(30);
   });
 
-  it('refuse a creation if its body arrives after other creations have reached the limit', async () => {
+  it('reject a request whose body arrives after others have reached the limit', async () => {
     const jobs = await localJobs(CREATES);
     for (let i = 0; i < 29; i++) await jobs.create({ title: `job ${i}` });
     const headers = {
@@ -123,7 +123,7 @@ describe('the rate limits of jobs', () => {
     expect(statusCode).toBe(429);
   });
 
-  it('persist over a restart of the service', async () => {
+  it('are still in force after the service restarts', async () => {
     const stateFolder = await temporaryFolder();
     const jobs = await localJobs({ ...CREATES, stateFolder });
     for (let i = 0; i < 30; i++) await jobs.create({ title: `job ${i}` });
@@ -134,7 +134,7 @@ describe('the rate limits of jobs', () => {
     expect((await again.post({ title: 'one more' })).status).toBe(201);
   });
 
-  it('can be relaxed', async () => {
+  it('can be lifted with relaxed limits', async () => {
     const jobs = await localJobs();
     for (let i = 0; i < 70; i++) await jobs.create({ title: `job ${i}` });
     for (let i = 0; i < 10; i++) expect((await jobs.list()).jobs).toHaveLength(70);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parseExact } from '../../../src/json/exact-ids.js';
 import { DWELL, localJobs, uuidOf } from './local-jobs.js';
 
-describe('creating a job', () => {
+describe('the local service, asked to create a job,', () => {
   it('returns the job with its rules', async () => {
     const jobs = await localJobs();
     const reply = await jobs.post();
@@ -36,7 +36,7 @@ describe('creating a job', () => {
     });
   });
 
-  it('refuses the title of an existing job', async () => {
+  it('rejects the title of an existing job', async () => {
     const jobs = await localJobs();
     await jobs.create();
     expect(await jobs.post()).toMatchObject({
@@ -50,7 +50,7 @@ describe('creating a job', () => {
   });
 });
 
-describe('the job endpoints', () => {
+describe('the job endpoints of the local service', () => {
   it('require credentials', async () => {
     const jobs = await localJobs();
     const authorization = `Basic ${btoa('dev@example.com:wrong')}`;
@@ -73,12 +73,12 @@ describe('the job endpoints', () => {
     ['/historical/rulestream/accounts/local/publishers/twitter/jobs/abcdefghij.json'],
     ['/historical/rulestream/accounts/local/publishers/twitter/jobs/abcdefghij/results.json'],
     ['/historical/rulestream/accounts/local/publishers/twitter/jobs/abcdefghij/results.csv'],
-  ])('do not exist at %s', async path => {
+  ])('are not found at %s', async path => {
     const jobs = await localJobs();
     expect((await jobs.ask(new URL(path, jobs.base).href)).status).toBe(404);
   });
 
-  it('also exist under the path name `powertrack`, which their responses contain', async () => {
+  it('are also available with `powertrack` in the path, and in the URLs of the responses', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.create();
     const base = jobs.base.replace('rulestream', 'powertrack');
@@ -86,7 +86,7 @@ describe('the job endpoints', () => {
     expect(job.jobURL).toBe(`${base}/jobs/${uuid}.json`);
   });
 
-  it('have the configured account and publisher in their paths', async () => {
+  it('contain the configured account and publisher in their paths', async () => {
     const jobs = await localJobs({ account: 'ac me', publisher: 'posts' });
     expect(uuidOf(JSON.parse((await jobs.post({ publisher: 'posts' })).text))).not.toBe('');
     expect((await jobs.post({ title: 'b' })).message).toMatch(/The only publisher is 'posts'/);
@@ -96,7 +96,7 @@ describe('the job endpoints', () => {
     ['DELETE', '/jobs.json', 'GET, POST'],
     ['POST', '/jobs/abcdefghij.json', 'GET, PUT'],
     ['POST', '/jobs/abcdefghij/results.json', 'GET'],
-  ])('refuse %s at %s', async (method, path, allow) => {
+  ])('reject the method %s at %s', async (method, path, allow) => {
     const jobs = await localJobs();
     const reply = await jobs.ask(path, { method });
     expect([reply.status, reply.headers.get('allow')]).toEqual([405, allow]);
@@ -105,7 +105,7 @@ describe('the job endpoints', () => {
 
 describe('a decision on a job', () => {
   it.each(['opened', 'estimating', 'accepted', 'rejected', 'running', 'completed', 'delivered'])(
-    'is refused when the job is %s',
+    'is rejected if the job is %s',
     async state => {
       const jobs = await localJobs();
       const uuid = await jobs.create();
@@ -129,7 +129,7 @@ describe('a decision on a job', () => {
   );
 
   it.each(['accepted', 'ACCEPT', '', null, undefined, 1])(
-    'is refused with the status %j',
+    'is rejected with the status %j',
     async status => {
       const jobs = await localJobs();
       const uuid = await jobs.bring('quoted');
@@ -141,7 +141,7 @@ describe('a decision on a job', () => {
     },
   );
 
-  it('is made only once, even under concurrent requests', async () => {
+  it('takes effect only once, even with concurrent requests', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('quoted');
     const replies = await Promise.all(

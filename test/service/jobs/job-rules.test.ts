@@ -19,7 +19,7 @@ function rulesOf({ text }: JobReply): RulesObject {
 }
 
 describe('the rules of a new job', () => {
-  it('get unique ids, which are integers that a double cannot represent', async () => {
+  it('get unique integer ids that a double cannot represent', async () => {
     const jobs = await localJobs();
     const rules = Array.from({ length: 1000 }, (_, i) => ({ value: `word${i}` }));
     const ids: string[] = [];
@@ -32,13 +32,13 @@ describe('the rules of a new job', () => {
     expect(ids.every(id => BigInt(id) > 2n ** 53n && BigInt(id) < 2n ** 63n)).toBe(true);
   });
 
-  it('may contain a language code outside the table', async () => {
+  it('may contain a language code that is not in the table', async () => {
     const jobs = await localJobs();
     const reply = await jobs.post({ rules: [{ value: 'lang:qqq' }] });
     expect(rulesOf(reply).summary).toEqual({ created: 1, not_created: 0 });
   });
 
-  it('are all refused if one is invalid, with the reason for each', async () => {
+  it('are all rejected if one is invalid, with a reason for each', async () => {
     const jobs = await localJobs();
     const reply = await jobs.post({ rules: [{ value: 'tea', tag: 'ok' }, { value: '-tea' }] });
     expect(reply.status).toBe(400);
@@ -70,13 +70,13 @@ describe('the rules of a new job', () => {
     expect((await jobs.post({ rules: [{ value: 'contains:te' }] })).status).toBe(201);
   });
 
-  it('may contain standalone operators that search refuses alone', async () => {
+  it('may consist of operators that search accepts only beside others', async () => {
     const jobs = await localJobs();
     const value = '((has:mentions OR has:media) is:verified) -is:retweet -is:nullcast';
     expect((await jobs.post({ rules: [{ value }] })).status).toBe(201);
   });
 
-  it('are created only once if a rule is repeated', async () => {
+  it('are created once if the request repeats a rule', async () => {
     const jobs = await localJobs();
     const rules = rulesOf(
       await jobs.post({

@@ -13,8 +13,8 @@ async function statuses(jobs: LocalJobs): Promise<Record<string, string>> {
 
 const at = (ms: number) => `${new Date(NOW + ms).toISOString().slice(0, 19)}Z`;
 
-describe('a running job', () => {
-  it('is opened when it is created, with its URL and a message that it awaits a quote', async () => {
+describe('a job in the local service', () => {
+  it('is opened when it is created, with its URL and a message about the coming quote', async () => {
     const jobs = await localJobs();
     const made = JSON.parse((await jobs.post()).text);
     expect(made).toMatchObject({
@@ -26,7 +26,7 @@ describe('a running job', () => {
     expect(await jobs.job(/(\w+)\.json$/.exec(made.jobURL)?.[1] ?? '')).toEqual(job);
   });
 
-  it('is estimated, and reports progress', async () => {
+  it('is estimating next, with a message about its progress', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.create();
     await jobs.move(DWELL - 1);
@@ -50,7 +50,7 @@ describe('a running job', () => {
     });
   });
 
-  it('is quoted when the estimate is complete', async () => {
+  it('is quoted when its estimate is complete', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.create();
     await jobs.move(2 * DWELL);
@@ -62,7 +62,7 @@ describe('a running job', () => {
     });
   });
 
-  it('shows who accepted its quote and when, and cannot be rejected after that', async () => {
+  it('shows who accepted its quote and when, and can no longer be rejected', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('quoted');
     await jobs.move(1_000);
@@ -83,7 +83,7 @@ describe('a running job', () => {
       });
   });
 
-  it('shows when its quote was rejected, and cannot be accepted after that', async () => {
+  it('shows when its quote was rejected, and can no longer be accepted', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('rejected');
     const rejected = {
@@ -98,7 +98,7 @@ describe('a running job', () => {
     expect(await jobs.job(uuid)).toMatchObject(rejected);
   });
 
-  it('raises percentComplete, and is completed, validated and delivered at the end', async () => {
+  it('increases percentComplete until it is completed, validated and delivered', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('accepted');
     expect(await jobs.job(uuid)).not.toHaveProperty('percentComplete');
@@ -133,7 +133,7 @@ describe('a running job', () => {
     });
   });
 
-  it('starts each state at its scheduled instant, however far the clock is moved', async () => {
+  it('changes its status at the scheduled times, however far the clock is moved', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.create();
     await jobs.move(5 * DAY);
@@ -146,7 +146,7 @@ describe('a running job', () => {
     });
   });
 
-  it('reaches the due state after the clock is moved over HTTP', async () => {
+  it('has the status of the new time after the clock is moved over HTTP', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.create();
     const clock = new URL('/_control/clock', jobs.base).href;
@@ -157,7 +157,7 @@ describe('a running job', () => {
     expect((await jobs.ask(`/jobs/${uuid}.json`)).status).toBe(404);
   });
 
-  it('passes its states in real time', async () => {
+  it('changes its status in real time if the clock is not frozen', async () => {
     const jobs = await localJobs({ jobDwellMs: { opened: 0, estimating: 20, running: 0 } });
     jobs.service.clock.reset();
     const uuid = await jobs.create();
@@ -167,7 +167,7 @@ describe('a running job', () => {
     expect((await jobs.results(uuid)).urlCount).toBe(6);
   });
 
-  it('stays in its state when the clock is set back', async () => {
+  it('keeps its status when the clock is set back', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('accepted');
     await jobs.move(-DAY);
@@ -178,7 +178,7 @@ describe('a running job', () => {
 });
 
 describe('concurrent jobs', () => {
-  it('are estimated two at a time; the rest wait in order', async () => {
+  it('are estimated two at a time, in order', async () => {
     const jobs = await localJobs();
     const uuids: string[] = [];
     for (const title of ['a', 'b', 'c', 'd', 'e']) {
@@ -206,7 +206,7 @@ describe('concurrent jobs', () => {
     ]);
   });
 
-  it('run two at a time; the rest wait in the order of their acceptance', async () => {
+  it('run two at a time, in the order of their acceptance', async () => {
     const jobs = await localJobs();
     const uuids: string[] = [];
     for (const title of ['a', 'b', 'c', 'd']) uuids.push(await jobs.create({ title }));
@@ -227,7 +227,7 @@ describe('concurrent jobs', () => {
     expect(new Set(Object.values(await statuses(jobs)))).toEqual(new Set(['delivered']));
   });
 
-  it('are limited by the table of limits', async () => {
+  it('are estimated one at a time if the limit `jobsEstimating` is 1', async () => {
     const jobs = await localJobs({ limits: { jobsEstimating: 1 } });
     for (const title of ['a', 'b']) await jobs.create({ title });
     await jobs.move(DWELL);
@@ -241,7 +241,7 @@ describe('a failing job', () => {
     ['running', 4, 'Failure running job. Gnip investigating'],
     ['validation', 5, 'Job completed but failed validation. Gnip investigating.'],
   ] as const)(
-    'is failed by a planted fault at the end of its %s',
+    'ends as failed because of a fault planted for its %s phase',
     async (during, dwells, statusMessage) => {
       const jobs = await localJobs();
       jobs.service.faults.plant({ kind: 'job-failure', during, title: 'small' });
@@ -262,7 +262,7 @@ describe('a failing job', () => {
     },
   );
 
-  it('does not stop other jobs if the archive cannot be read', async () => {
+  it('does not stop other jobs when the archive cannot be read', async () => {
     class BrokenArchive extends MemoryArchive {
       broken = false;
       override async *scan(window: Parameters<MemoryArchive['scan']>[0]) {

@@ -4,8 +4,8 @@ import { JobStore } from '../../../src/service/jobs/job-store.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { JOB } from './opened-job.js';
 
-describe('the job store', () => {
-  it('keeps the last of many concurrent saves', async () => {
+describe('the store of jobs on disk', () => {
+  it('contains the last of many concurrent saves of a job', async () => {
     const folder = await temporaryFolder();
     const store = new JobStore(folder);
     await Promise.all(Array.from({ length: 50 }, (_, number) => store.save({ ...JOB, number })));

@@ -3,7 +3,7 @@ import { DAY, HOUR } from '../../../src/base/time.js';
 import { NOW } from '../local-service.js';
 import { DWELL, localJobs, SMALL } from './local-jobs.js';
 
-describe('the list of jobs', () => {
+describe('the job list of the local service', () => {
   it('is empty at first', async () => {
     const jobs = await localJobs();
     expect(await jobs.list()).toEqual({
@@ -12,7 +12,7 @@ describe('the list of jobs', () => {
     });
   });
 
-  it('shows each job in short, with the totals of delivered jobs', async () => {
+  it('contains each job in brief, with totals if the job is delivered', async () => {
     const jobs = await localJobs();
     const first = await jobs.bring('delivered', { title: 'first' });
     await jobs.move(HOUR);

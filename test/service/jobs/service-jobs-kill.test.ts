@@ -52,7 +52,7 @@ async function start(state: string): Promise<Running> {
 }
 
 describe('a service that is killed', () => {
-  it('still has each job and each post exactly once after a restart', async () => {
+  it('has each job and each post exactly once after a restart', async () => {
     const state = await temporaryFolder();
     const fields = {
       publisher: 'twitter',

@@ -32,7 +32,7 @@ async function start(folder: string): Promise<Holder> {
 }
 
 describe('the folder of jobs', () => {
-  it('is locked by exactly one of four services that start together after a kill', async () => {
+  it('is locked by exactly one of four services that start at the same time after a kill', async () => {
     const folder = await temporaryFolder();
     const services = await Promise.all(Array.from({ length: 4 }, () => start(folder)));
     for (let round = 0; round < 6; round++) {

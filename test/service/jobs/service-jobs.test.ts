@@ -16,8 +16,8 @@ const temporaryJobs = async () =>
     new RegExp(`^millrace-jobs-\\w+-${process.pid}-`).test(name),
   );
 
-describe('a service restarted with its state folder', () => {
-  it('continues every job', async () => {
+describe('a service that restarts with its state folder', () => {
+  it('continues every job from its status', async () => {
     const stateFolder = await temporaryFolder();
     const first = await localJobs({ stateFolder });
     const delivered = await first.bring('delivered', { title: 'delivered' });
@@ -67,7 +67,7 @@ describe('a service restarted with its state folder', () => {
     expect(await readdir(join(stateFolder, 'jobs', uuid))).toEqual(['job.json']);
   });
 
-  it('writes the same files, even if it stops often while it writes them', async () => {
+  it('writes the same job files, however often it stops while it writes them', async () => {
     const fields = {
       fromDate: '202405141955',
       toDate: '202405150105',
@@ -110,7 +110,7 @@ describe('a service restarted with its state folder', () => {
     expect(await postsOf(resumed.urlList)).toEqual(await postsOf(listing.urlList));
   });
 
-  it('ignores an incomplete last line in the list of files', async () => {
+  it('ignores an incomplete last line in the file list of a job', async () => {
     const stateFolder = await temporaryFolder();
     const first = await localJobs({ stateFolder });
     const uuid = await first.bring('delivered');
@@ -136,7 +136,7 @@ describe('a service restarted with its state folder', () => {
     ).toEqual(lines.slice(0, 6).map(line => JSON.parse(line).segment));
   });
 
-  it('removes the folder of a job without a complete first record, and nothing else', async () => {
+  it('removes only the folder of a job whose first record is incomplete', async () => {
     const stateFolder = await temporaryFolder();
     const folder = join(stateFolder, 'jobs');
     for (const [name, file] of [
@@ -156,7 +156,7 @@ describe('a service restarted with its state folder', () => {
     expect((await readdir(folder)).sort()).toEqual(['mine', 'older']);
   });
 
-  it('rejects with the name of an unreadable file', async () => {
+  it('fails with the name of an unreadable file', async () => {
     const stateFolder = await temporaryFolder();
     const first = await localJobs({ stateFolder });
     const uuid = await first.create();
@@ -175,7 +175,7 @@ describe('a service restarted with its state folder', () => {
     '{"segment":1715766600000,"posts":-1,"bytes":1,"md5":"d41d8cd98f00b204e9800998ecf8427e"}',
     '{"segment":1715766600000,"posts":1,"bytes":"1","md5":"d41d8cd98f00b204e9800998ecf8427e"}',
     '{"segment":1715766600000,"posts":1,"bytes":1,"md5":"x"}',
-  ])('rejects with the name of a file list that it did not write: %s', async line => {
+  ])('fails with the name of a file list that it did not write: %s', async line => {
     const stateFolder = await temporaryFolder();
     const first = await localJobs({ stateFolder });
     const uuid = await first.bring('delivered');
@@ -189,7 +189,7 @@ describe('a service restarted with its state folder', () => {
     });
   });
 
-  it('locks the folder', async () => {
+  it('locks the state folder', async () => {
     const stateFolder = await temporaryFolder();
     const first = await localJobs({ stateFolder });
     await first.create();
@@ -202,7 +202,7 @@ describe('a service restarted with its state folder', () => {
     expect((await (await localJobs({ stateFolder })).list()).jobs).toHaveLength(1);
   });
 
-  it('reports a state folder that it cannot create', async () => {
+  it('fails with the name of a state folder that it cannot create', async () => {
     const folder = await temporaryFolder();
     await writeFile(join(folder, 'file'), '');
     await expect(localJobs({ stateFolder: join(folder, 'file') })).rejects.toMatchObject({
