@@ -107,7 +107,7 @@ async function pages(archive: Archive, rule: ArchiveQuery, window: Window, limit
   }
 }
 
-describe.each(['sample', 'folder'])('search of a %s archive', kind => {
+describe.each(['sample', 'folder'])('the search of a %s archive', kind => {
   const truth = { original: memory('original'), activity_streams: memory('activity_streams') };
   const archives = new Map<string, Archive>();
 
@@ -150,7 +150,7 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
     })),
   });
 
-  test('finds the same posts as a test of every post, page by page', async () => {
+  test('finds the same posts as testing every post against the rule, page by page', async () => {
     await fc.assert(
       fc.asyncProperty(
         cases,
@@ -165,7 +165,7 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
     );
   });
 
-  test('counts the same posts as search finds, bucket by bucket', async () => {
+  test('finds as many posts as the counts, bucket by bucket', async () => {
     await fc.assert(
       fc.asyncProperty(
         cases,
@@ -182,7 +182,7 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
     );
   });
 
-  test('decides without reading a post if terms suffice', async () => {
+  test('reads no post if the index terms decide the match', async () => {
     const archive = archives.get('original') as Archive;
     for (const text of [
       'coffee',
@@ -199,7 +199,7 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
     }
   });
 
-  test('counts the newest or oldest part of the window if time runs out', async () => {
+  test('stops counting at a deadline, with the newest or oldest part of the window complete', async () => {
     const archive = archives.get('original') as Archive;
     for (const newestFirst of [true, false]) {
       let now = 0;
@@ -215,7 +215,7 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
     }
   });
 
-  test('reads only the posts that are wanted by id and time', async () => {
+  test('scans only the posts whose id and time are requested', async () => {
     for (const [format, archive] of archives) {
       const wanted = ({ id, at }: SortKey) => id.endsWith('7') && at % HOUR >= 10 * MINUTE;
       const scanned: ReturnType<typeof shown>[] = [];
@@ -241,8 +241,8 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
   });
 });
 
-describe('the sample archive', () => {
-  test('scans segments that combine the minutes of samplePosts', async () => {
+describe('the archive of generated posts', () => {
+  test('returns the minutes of samplePosts in segments of ten minutes', async () => {
     const archive = openSampleArchive({ ...OPTIONS, now: () => END });
     for await (const { segment, posts } of archive.scan({ from: START, to: START + HOUR })) {
       const minutes = Array.from({ length: 10 }, (_, i) =>
@@ -254,7 +254,7 @@ describe('the sample archive', () => {
     }
   });
 
-  test('counts the same posts that a search finds, at 60 posts a minute', async () => {
+  test('counts as many posts as a search finds, at 60 posts a minute', async () => {
     const archive = openSampleArchive({ postsPerMinute: 60, now: () => END });
     await fc.assert(
       fc.asyncProperty(rules, windows, async ({ tree }, { from, to }) => {
@@ -267,7 +267,7 @@ describe('the sample archive', () => {
     );
   });
 
-  test('generates each post of a week only once, even if several words are counted', async () => {
+  test('generates each post of a week once, even if several words are counted', async () => {
     const archive = openSampleArchive({ postsPerMinute: 12, now: () => END });
     const week = { from: END - 7 * DAY, to: END };
     const drawn = countDrafts();
@@ -278,7 +278,7 @@ describe('the sample archive', () => {
     expect(drawn()).toBeLessThan(7 * 24 * 60 * 13);
   });
 
-  test('generates posts only once for all archives with the same settings', async () => {
+  test('generates posts once for all archives with the same settings', async () => {
     const open = (seed: string) => openSampleArchive({ seed, postsPerMinute: 1, now: () => END });
     const day = { from: END - DAY, to: END };
     const drawn = countDrafts();
@@ -295,7 +295,7 @@ describe('the sample archive', () => {
     expect(drawn()).toBeGreaterThan(once);
   });
 
-  test('has no posts after the present, and new posts as time passes', async () => {
+  test('contains no posts from the future, and new posts as time passes', async () => {
     let now = START + 10 * MINUTE + 30_000;
     const archive = openSampleArchive({ ...OPTIONS, postsPerMinute: 60, now: () => now });
     const newest = async () => {
@@ -324,7 +324,7 @@ describe('the sample archive', () => {
     expect(posts.length).toBeGreaterThan(60);
   });
 
-  test('returns a page of a dense archive from its newest minute', async () => {
+  test('finds a page of posts within its newest minute if it is dense', async () => {
     const archive = openSampleArchive({ seed: 1, postsPerMinute: 5000, now: () => END });
     const { posts } = await archive.search(rule('coffee'), SPAN, { limit: 100 });
     expect(posts.length).toBe(100);

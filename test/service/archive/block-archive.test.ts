@@ -22,7 +22,7 @@ function blockOf(times: readonly number[]): Block {
   };
 }
 
-it('a scan returns a post at the first moment of a segment in that segment only', async () => {
+it('the scan of an archive returns a post at the first moment of a segment in that segment only', async () => {
   const edge = START + SEGMENT;
   // The last post of the first segment and the first post of the second segment are in the same
   // block.
@@ -81,8 +81,8 @@ function slowClock() {
   onTestFinished(() => void clock.mockRestore());
 }
 
-describe('counts with a deadline', () => {
-  it('stop within a bucket, and report the part of the window that they cover', async () => {
+describe('counting an archive with a deadline', () => {
+  it('stops within a bucket, and reports the part of the window that is counted', async () => {
     slowClock();
     const times = Array.from({ length: 600 }, (_, i) => START + i * SECOND);
     const archive = archiveOf(times);
@@ -103,7 +103,7 @@ describe('counts with a deadline', () => {
   });
 
   it.each([true, false])(
-    'cover a second completely or not at all (newest first: %s)',
+    'counts a second completely or not at all (newest first: %s)',
     async newestFirst => {
       slowClock();
       const times = [...Array(300).fill(START + 2 * SECOND), START + SECOND, START + 3 * SECOND];
@@ -121,7 +121,7 @@ describe('counts with a deadline', () => {
     },
   );
 
-  it('equal the counts of the covered part, for any posts, order and deadline', async () => {
+  it('returns the counts of the covered part for any posts, order and deadline', async () => {
     slowClock();
     await fc.assert(
       fc.asyncProperty(
@@ -156,7 +156,7 @@ describe('counts with a deadline', () => {
   });
 });
 
-it('a search for the newest post reads no other post of its block', async () => {
+it('a search for the newest post reads no other post of the block', async () => {
   const times = Array.from({ length: 1000 }, (_, i) => START + (1000 - i) * SECOND);
   const block = blockOf(times);
   const read: number[] = [];
@@ -182,8 +182,8 @@ it('a search for the newest post reads no other post of its block', async () => 
   expect(windows.map(({ from, to }) => to - from)).toEqual([MINUTE]);
 });
 
-describe('search with a deadline', () => {
-  it('stops within a block, and continues there on the next page', async () => {
+describe('searching an archive with a deadline', () => {
+  it('stops within a block, and continues there for the next page', async () => {
     slowClock();
     const times = Array.from({ length: 600 }, (_, i) => START + i * SECOND);
     const rule = { tree: all, matches: () => false };

@@ -4,20 +4,20 @@ import type { RuleNode } from '../../../src/rules/tree.js';
 import { type Block, DocumentSet } from '../../../src/service/archive/block.js';
 import { candidateDocuments } from '../../../src/service/archive/candidate-documents.js';
 
-test('a query of 2048 absent characters reads one posting of a block', () => {
+test('the search for 2048 characters that occur nowhere reads one term of the index', () => {
   const query = Array.from({ length: 2048 }, (_, i) => String.fromCharCode(0x4e00 + i)).join('');
   const { asked, found } = ask(query, []);
   expect(asked).toBe(1);
   expect(found).toEqual([]);
 });
 
-test('a query that repeats one character 2048 times reads its two terms', () => {
+test('the search for one character repeated 2048 times reads two terms of the index', () => {
   const { asked, found } = ask('的'.repeat(2048), ['的', '的的']);
   expect(asked).toBe(2);
   expect(found).toEqual([0, 1, 2]);
 });
 
-test('a group reads no more clauses after a clause that occurs in no post', () => {
+test('the search for several clauses stops reading the index at a clause that matches no post', () => {
   const { asked, found } = ask('snow (rain OR hail) -sun -wind', ['rain', 'sun']);
   expect(asked).toBe(1);
   expect(found).toEqual([]);

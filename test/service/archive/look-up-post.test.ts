@@ -33,7 +33,7 @@ describe('findPost', () => {
     },
   );
 
-  it('lets the author of a stored post sign in by handle', async () => {
+  it('finds the author of a stored post by handle, who can sign in', async () => {
     const folder = await temporaryFolder();
     const lines = [post(MINE), post(OTHER)].map(({ activity }) => `${activity.raw}\n`);
     await mkdir(path.join(folder, '2024'), { recursive: true });
@@ -53,7 +53,7 @@ describe('findPost', () => {
     }
   });
 
-  it('does not find a post before its time', async () => {
+  it('does not find a post that is newer than the clock', async () => {
     const archive = new MemoryArchive([post(MINE)]);
     const id = idOf(MINE);
     expect(await findPost(archive, id, NOW, { signal })).toBeDefined();

@@ -23,7 +23,7 @@ describe('entitiesIn', () => {
     ['\u2764\ufe0f#love', ['#love']],
     ['a#tag &#tag #a#b #a://b', []],
     ['東京#雪 #雪、#氷', ['#雪', '#氷']],
-  ])('reads the tags of %j', (text, tags) => {
+  ])('finds the hashtags and cashtags in %j', (text, tags) => {
     expect(textsOf('hashtag', text)).toEqual(tags);
   });
 
@@ -44,15 +44,15 @@ describe('entitiesIn', () => {
     ['https://snow.example/a and http://ice.test.', ['https://snow.example/a', 'http://ice.test']],
     ['snow.example node.js a.b.com@example.com', []],
     ['Https://EXAMPLE.com/A', ['Https://EXAMPLE.com/A']],
-  ])('reads the links of %j', (text, links) => {
+  ])('finds the links in %j', (text, links) => {
     expect(textsOf('url', text)).toEqual(links);
   });
 
-  it('does not read tags and mentions within links', () => {
+  it('finds no tags and mentions within links', () => {
     expect(entitiesIn('https://example.com/#tag/@name').map(({ kind }) => kind)).toEqual(['url']);
   });
 
-  it('reads mentions by the rules of lists and long names', () => {
+  it('finds mentions of lists and of long names as the service does', () => {
     const long = 'x'.repeat(25);
     expect(textsOf('mention', `＠ann @ann/friends @ann/1 @${long}`)).toEqual([
       '＠ann',
@@ -61,7 +61,7 @@ describe('entitiesIn', () => {
     ]);
   });
 
-  it('returns non-overlapping parts of the text in order', () => {
+  it('returns parts of the text that do not overlap, in order', () => {
     const piece = fc.constantFrom(
       ...['#', '＃', '@', '$', 'RT', ':', '/', '.', '_', '-', '(', ')', '?', '&', ' ', '\n', '…'],
       ...[
@@ -103,7 +103,7 @@ describe('entitiesIn', () => {
 
   const kinds = { mentions: 'mention', urls: 'url', cashtags: 'symbol' } as const;
   it.runIf(folder !== '').each(Object.keys(kinds) as (keyof typeof kinds)[])(
-    'reads the %s of all vectors of twitter-text (MILLRACE_REAL_DATA)',
+    'finds the %s of all conformance cases of twitter-text (MILLRACE_REAL_DATA)',
     section => {
       const { tests } = parse(readFileSync(join(folder, 'twitter-text-extract.yml'), 'utf8'));
       const found = tests[section].map(({ description, text }: Record<string, string>) => {

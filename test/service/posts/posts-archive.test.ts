@@ -13,15 +13,15 @@ import { unchecked } from '../../unchecked.js';
 import { MemoryArchive } from '../memory-archive.js';
 import { added, NOW, serve } from './serve-posts.js';
 
-describe('the exact posts of a service', () => {
-  it('are served with generated posts if a rate is given', async () => {
+describe('the given posts of a service', () => {
+  it('are served together with generated posts if a rate is set', async () => {
     const posts = [{ text: 'a unique zyxwv post', author: 'ann', postedAt: NOW - 2 * HOUR }];
     const generated = await serve({ posts, postsPerMinute: 0.2 });
     expect(await generated.found('zyxwv')).toHaveLength(1);
     expect((await generated.everything()).length).toBeGreaterThan(100);
   });
 
-  it('are served with the posts of a folder, in order of their times', async () => {
+  it('are served together with the posts of a folder, in order of time', async () => {
     const posts = [{ text: 'a unique zyxwv post', author: 'ann', postedAt: NOW - 2 * HOUR }];
     const folder = await temporaryFolder();
     const stored = samplePosts(NOW - HOUR, { postsPerMinute: 20 });
@@ -35,7 +35,7 @@ describe('the exact posts of a service', () => {
     expect(times).toEqual(times.toSorted((a, b) => a - b));
   });
 
-  it('are served and counted only once if a folder also contains them', async () => {
+  it('are served and counted once if a folder also contains them', async () => {
     const folder = await temporaryFolder();
     const stored = samplePosts(NOW - HOUR, { postsPerMinute: 20 });
     await writeFile(path.join(folder, 'a.jsonl'), stored.map(({ raw }) => `${raw}\n`).join(''));
@@ -69,11 +69,11 @@ describe('the exact posts of a service', () => {
       expect(archive().post('7')?.activity.text).toBe('tea');
     });
 
-    it('are found by author in any case', () => {
+    it('are found by author, in upper and lower case', () => {
       expect(archive().author('aNN')?.handle).toBe('Ann');
     });
 
-    it('are found when their time has come', () => {
+    it('are found only when their time has come', () => {
       expect(archive().post('8')).toBeUndefined();
       expect(archive().author('bob')).toBeUndefined();
     });
@@ -87,7 +87,7 @@ describe('the exact posts of a service', () => {
     expect(reactionsMs([{ text: 'tea' }])).toBeUndefined();
   });
 
-  it('fill as many pages as they need, next to generated posts', async () => {
+  it('fill as many pages as needed, next to generated posts', async () => {
     const posts = Array.from({ length: 25 }, (_, n) => ({
       text: 'zyxwv',
       postedAt: NOW - HOUR - n * MINUTE,
@@ -97,7 +97,7 @@ describe('the exact posts of a service', () => {
     expect(await pipeline(search(acme, query), collect())).toHaveLength(25);
   });
 
-  it('need a second page if other posts fill the first', async () => {
+  it('come on the second page if other posts fill the first', async () => {
     const archiveOf = (text: string, postedAt: number) =>
       new PostsArchive(added([{ text, postedAt }]), 'original', () => NOW);
     const others = unchecked<Archive>(archiveOf('tea', NOW - MINUTE));
@@ -112,7 +112,7 @@ describe('the exact posts of a service', () => {
     expect(await found(2)).toMatchObject({ posts: [{}, {}], more: false });
   });
 
-  it('are found if the window starts at their time, but not if it ends at their time', async () => {
+  it('are found if a window starts at their time, but not if it ends there', async () => {
     const at = Math.floor((NOW - HOUR) / MINUTE) * MINUTE;
     const { acme } = await serve({ posts: [{ text: 'tea', postedAt: at }] });
     const within = (from: number, to: number) =>
@@ -129,7 +129,7 @@ describe('the exact posts of a service', () => {
     expect(await within(at - MINUTE, at)).toEqual([]);
   });
 
-  it('do not change the counts of rules that they do not match if a folder also contains them', async () => {
+  it('do not affect the counts of rules that they do not match, even if a folder also contains them', async () => {
     const folder = await temporaryFolder();
     const [again] = samplePosts(NOW - HOUR, { postsPerMinute: 20 }) as [Activity];
     await writeFile(path.join(folder, 'a.jsonl'), `${again.raw}\n`);
@@ -143,7 +143,7 @@ describe('the exact posts of a service', () => {
   });
 });
 
-describe('a joined archive with a deadline', () => {
+describe('an archive of given and other posts, with a deadline,', () => {
   /**
    * Joins an archive of 400 exact posts with another archive. The clock advances each time it is
    * read.
@@ -160,7 +160,7 @@ describe('a joined archive with a deadline', () => {
   const window = { from: NOW - HOUR, to: NOW };
   const rule = { tree: parseRule('tea').tree as RuleNode, matches: () => true };
 
-  it('counts only the exact posts that it has time for', async () => {
+  it('counts only the given posts of the part that it has time for', async () => {
     for (const newestFirst of [true, false]) {
       const archive = await joined(new MemoryArchive([]));
       const options = { newestFirst, deadlineMs: 100 };
@@ -175,7 +175,7 @@ describe('a joined archive with a deadline', () => {
     }
   });
 
-  it('finds no exact post that is older than the position of the other archive', async () => {
+  it('finds no given post older than the position at which the other archive stopped', async () => {
     const others = new MemoryArchive([]);
     const reached = { at: NOW - 10 * SECOND, id: '0' };
     const search = vi.spyOn(others, 'search');

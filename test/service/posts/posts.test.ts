@@ -21,7 +21,7 @@ import { COMPLIANCE_PATH, connect } from '../replay/local-streams.js';
 import { localOAuth } from '../users/local-oauth.js';
 import { added, FORMATS, NOW, serve, textsOf } from './serve-posts.js';
 
-describe('exact posts of a service', () => {
+describe('the posts given to a service', () => {
   it.each(FORMATS)('are served with their exact bytes in the format %s', async format => {
     const given = samplePosts(NOW - HOUR, { postsPerMinute: 200, format });
     const { everything, service } = await serve({ posts: given, format });
@@ -39,7 +39,7 @@ describe('exact posts of a service', () => {
     ).toEqual(given.map(({ raw }) => raw.toString()).toSorted());
   });
 
-  it('take the format of the given posts, however these are given', async () => {
+  it('determine the format of the service, however they are given', async () => {
     const [a, b, c, d] = samplePosts(NOW - HOUR, {
       postsPerMinute: 300,
       format: 'activity_streams',
@@ -56,7 +56,7 @@ describe('exact posts of a service', () => {
     expect(service.posts.list()[0]?.format).toBe('activity_streams');
   });
 
-  it('keep the digits of ids that JSON.parse would round', async () => {
+  it('keep every digit of ids that JSON.parse would round', async () => {
     for (const { raw, id, author } of samplePosts(NOW - HOUR, { postsPerMinute: 60 })) {
       const { posts } = createService({ posts: [JSON.parse(raw.toString()) as object] });
       await using service = createService({ posts: [JSON.parse(raw.toString()) as object] });
@@ -107,7 +107,7 @@ describe('exact posts of a service', () => {
     expect(service.posts.list()).toHaveLength(25);
   });
 
-  it('can be added while the service runs, and cause a compliance event when they are deleted', async () => {
+  it('can be added while it runs, and cause a compliance event when they are deleted', async () => {
     const { acme, addresses, service, found } = await serve({ posts: [] });
     expect(await found('tea')).toEqual([]);
     const [tea] = service.posts.add({ text: 'tea', author: { handle: 'ann', id: '42' } });
@@ -150,7 +150,7 @@ describe('exact posts of a service', () => {
     expect(await found('tea')).toHaveLength(1);
   });
 
-  it('count the retweets and replies that were added into engagement totals', async () => {
+  it('add the retweets and replies among them to the engagement totals', async () => {
     const { service, signIn, post } = await localOAuth();
     const [first] = service.posts.add({
       text: 'tea',
@@ -180,7 +180,7 @@ describe('exact posts of a service', () => {
     });
   });
 
-  it('are not loaded a second time when the service restarts', async () => {
+  it('are not added a second time when the service restarts', async () => {
     const service = createService({ posts: [{ text: 'tea' }] });
     await service.start();
     service.posts.add({ text: 'more' });
@@ -190,7 +190,7 @@ describe('exact posts of a service', () => {
     await service.stop();
   });
 
-  it('have unique ids in the order of their times', () => {
+  it('get unique ids in the order of their times', () => {
     const times = fc.array(fc.integer({ min: Date.UTC(2006, 2, 22), max: Date.UTC(2030, 0, 1) }), {
       minLength: 2,
       maxLength: 20,
@@ -211,8 +211,8 @@ describe('exact posts of a service', () => {
   });
 });
 
-describe('the posts of a service', () => {
-  it('are listed by their times, whatever their ids', () => {
+describe('posts added to a service', () => {
+  it('are listed in order of time, whatever their ids', () => {
     const posts = added([
       { text: 'later', id: '5', postedAt: NOW - HOUR },
       { text: 'earlier', id: '9', postedAt: NOW - DAY },
@@ -220,7 +220,7 @@ describe('the posts of a service', () => {
     expect(textsOf(posts.list())).toEqual(['earlier', 'later']);
   });
 
-  it('are printed on one line each, even if they are given over several lines', () => {
+  it('are served as one line each, even if they are given on several lines', () => {
     const [sample] = samplePosts(NOW, { postsPerMinute: 200 }) as [Activity];
     const printed = sample.raw.toString().replace('{', '{\r\n  ').replace(/}$/, '\n}\n');
     const [post] = added([printed]).list();
@@ -228,7 +228,7 @@ describe('the posts of a service', () => {
     expect(post?.raw.toString()).not.toMatch(/[\r\n]/);
   });
 
-  it('get different ids even if a snowflake cannot number them all in one millisecond', () => {
+  it('get different ids even if one millisecond has too few ids for all of them', () => {
     const many = Array.from({ length: 4200 }, () => ({ text: 'x', postedAt: NOW - HOUR }));
     expect(
       new Set(
@@ -239,7 +239,7 @@ describe('the posts of a service', () => {
     ).toBe(4200);
   });
 
-  it('stay unchanged after a failed replacement', () => {
+  it('stay unchanged if a replacement fails', () => {
     const posts = added([
       { text: 'tea', id: '7' },
       { text: 'deleted', id: '8' },
@@ -263,7 +263,7 @@ function stripped(raw: Buffer): string {
   return JSON.stringify(post);
 }
 
-describe('the control path', () => {
+describe('the control API of the local service', () => {
   it.each([
     ['one object', (posts: readonly string[]) => String(posts[0]), 1],
     ['an array', (posts: readonly string[]) => `[${posts.join(' ,\n')}]`, 3],
@@ -286,7 +286,7 @@ describe('the control path', () => {
     expect((await control('DELETE', 'posts/5')).status).toBe(404);
   });
 
-  it('refuses bad posts with the name of the member', async () => {
+  it('rejects bad posts and names the wrong member', async () => {
     const { control } = await serve({ posts: [] });
     const { status, text } = await control('POST', 'posts', '[{"text":"a"},{"txt":"b"}]');
     expect(status).toBe(422);
@@ -301,7 +301,7 @@ describe('the control path', () => {
     expect((await control('GET', 'posts')).text).toBe('{"posts":[]}');
   });
 
-  it('adds posts to generated posts', async () => {
+  it('adds posts to an archive of generated posts', async () => {
     const { control, found } = await serve({ postsPerMinute: 0.05 });
     await control('POST', 'posts', '{"text":"a unique zyxwv post","likes":7}');
     expect(textsOf(await found('zyxwv'))).toEqual(['a unique zyxwv post']);

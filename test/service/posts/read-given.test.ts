@@ -4,7 +4,7 @@ import { createService, type GivenPost, samplePosts } from '../../../src/service
 import { splitPosts } from '../../../src/service/posts/read-given.js';
 import { NOW, serve } from './serve-posts.js';
 
-it('splitPosts reads text after a byte order mark, and reports UTF-16', () => {
+it('splitPosts accepts a byte order mark, and names UTF-16 in its error', () => {
   const lines = '{"text":"a"}\n{"text":"b"}';
   for (const text of ['{"text":"a"}', '[{"text":"a"},{"text":"b"}]', lines])
     expect(splitPosts(Buffer.from(`\ufeff${text}`)).map(String)).toEqual(
@@ -60,26 +60,29 @@ describe('a post given to the service', () => {
     [withId(2n ** 64n), 'more than 64 bits'],
     [early(), 'before 2006-03-21'],
     [streams, 'activity_streams'],
-  ] as [unknown, string][])('is refused with the name of the invalid member: %j', (bad, member) => {
-    const given = [sample, bad] as GivenPost[];
-    let error: unknown;
-    try {
-      createService({ posts: given });
-    } catch (thrown) {
-      error = thrown;
-    }
-    expect(error).toBeInstanceOf(OptionError);
-    expect((error as Error).message).toContain('posts[1]');
-    expect((error as Error).message).toContain(member);
-  });
+  ] as [unknown, string][])(
+    'causes an error with the name of the invalid member: %j',
+    (bad, member) => {
+      const given = [sample, bad] as GivenPost[];
+      let error: unknown;
+      try {
+        createService({ posts: given });
+      } catch (thrown) {
+        error = thrown;
+      }
+      expect(error).toBeInstanceOf(OptionError);
+      expect((error as Error).message).toContain('posts[1]');
+      expect((error as Error).message).toContain(member);
+    },
+  );
 
-  it('is accepted with the largest 64-bit id', () => {
+  it('may have the largest 64-bit id', () => {
     const largest = 2n ** 64n - 1n;
     const [post] = createService({ posts: [] }).posts.add(withId(largest));
     expect(post?.id).toBe(String(largest));
   });
 
-  it('does not change the posts if a replacement fails', async () => {
+  it('leaves the other posts unchanged if a replacement fails', async () => {
     const { service } = await serve({ posts: [{ text: 'a', id: '7' }] });
     service.posts.delete('7');
     const twice = { text: 'b', id: '5' };
@@ -90,7 +93,7 @@ describe('a post given to the service', () => {
     expect(() => service.posts.delete('7')).toThrow('deleted before');
   });
 
-  it('is not added if another post of the call is refused', async () => {
+  it('is not added if another post of the same call is invalid', async () => {
     const { service } = await serve({ posts: [] });
     expect(() =>
       service.posts.add([

@@ -7,8 +7,8 @@ import { createService } from '../../../src/service/index.js';
 import { escapeText } from '../../../src/service/posts/entities.js';
 import { FORMATS, NOW, serve } from './serve-posts.js';
 
-describe('a rendered post', () => {
-  it('contains other posts in both formats', async () => {
+describe('the JSON of a post given to the service', () => {
+  it('contains its retweeted and quoted posts in both formats', async () => {
     const { service } = await serve({ posts: [] });
     for (const format of FORMATS) {
       const local = createService({
@@ -34,7 +34,7 @@ describe('a rendered post', () => {
     expect(() => service.posts.add({ quoted: '5', text: 'x' })).toThrow(/posts\.quoted/);
   });
 
-  it('shows a mentioned author with the id from another post', async () => {
+  it('contains a mentioned author with the id that another post states', async () => {
     const { service } = await serve({ posts: [] });
     const [, mention, own] = service.posts.add([
       { text: 'tea', author: { handle: 'Ann', id: '42' } },
@@ -48,29 +48,32 @@ describe('a rendered post', () => {
     expect(own.author.id).toBe('42');
   });
 
-  it.each(FORMATS)('escapes its text in %s, and counts indices over it', async format => {
-    const { service } = await serve({ posts: [], format });
-    const text = '😀 a & b <c> #tea http://example.com/?a=1&b=2 & example.com @ann $TWTR ＃東京';
-    const [post] = service.posts.add({ text }) as [Activity];
-    expect(shownOf(post)).toEqual({
-      text: text.replaceAll('&', '&amp;').replace('<c>', '&lt;c&gt;'),
-      entities: [
-        '#tea',
-        'http://example.com/?a=1&amp;b=2',
-        'example.com',
-        '@ann',
-        '$TWTR',
-        '＃東京',
-      ],
-    });
-    expect(post.raw.toString()).toContain('"expanded_url":"http://example.com/?a=1&b=2"');
-    expect(post.raw.toString()).toContain('"expanded_url":"http://example.com"');
-    const [retweet] = service.posts.add({ retweeted: post.id }) as [Activity];
-    expect(shownOf(retweet).text).toBe(`RT @someone: ${shownOf(post).text}`);
-  });
+  it.each(FORMATS)(
+    'contains escaped text in %s, with indices that count the escapes',
+    async format => {
+      const { service } = await serve({ posts: [], format });
+      const text = '😀 a & b <c> #tea http://example.com/?a=1&b=2 & example.com @ann $TWTR ＃東京';
+      const [post] = service.posts.add({ text }) as [Activity];
+      expect(shownOf(post)).toEqual({
+        text: text.replaceAll('&', '&amp;').replace('<c>', '&lt;c&gt;'),
+        entities: [
+          '#tea',
+          'http://example.com/?a=1&amp;b=2',
+          'example.com',
+          '@ann',
+          '$TWTR',
+          '＃東京',
+        ],
+      });
+      expect(post.raw.toString()).toContain('"expanded_url":"http://example.com/?a=1&b=2"');
+      expect(post.raw.toString()).toContain('"expanded_url":"http://example.com"');
+      const [retweet] = service.posts.add({ retweeted: post.id }) as [Activity];
+      expect(shownOf(retweet).text).toBe(`RT @someone: ${shownOf(post).text}`);
+    },
+  );
 
   it.each(FORMATS)(
-    'does not escape an exact text again in %s when it is retweeted',
+    'does not escape an already escaped text again in %s when it is retweeted',
     async format => {
       const { service } = await serve({ posts: [], format });
       const [first] = service.posts.add({ id: '1000', text: 'a & b' }) as [Activity];
@@ -82,7 +85,7 @@ describe('a rendered post', () => {
     },
   );
 
-  it.each(FORMATS)('escapes the profile of its author in %s', async format => {
+  it.each(FORMATS)('contains an escaped author profile in %s', async format => {
     const { service } = await serve({ posts: [], format });
     const author = { handle: 'ann', name: 'Ann & <Co>', description: 'a & b', location: 'C & D' };
     const [post] = service.posts.add({ text: 'tea', author }) as [Activity];
@@ -91,7 +94,7 @@ describe('a rendered post', () => {
     expect([name, bio, location]).toEqual(['Ann & <Co>', 'a & b', 'C & D']);
   });
 
-  it('has no entity for a truncated hashtag', async () => {
+  it('contains no entity for a truncated hashtag', async () => {
     const { service } = await serve({ posts: [] });
     const [long] = service.posts.add({
       text: `#first ${'x'.repeat(100)} #coffeetime ${'y'.repeat(60)}`,
@@ -106,7 +109,7 @@ describe('a rendered post', () => {
     expect(JSON.parse(String(retweet?.raw)).entities.hashtags).toEqual([]);
   });
 
-  it.each(FORMATS)('is read back in %s as it was given', format => {
+  it.each(FORMATS)('is parsed in %s as it was given', format => {
     const { posts } = createService({ format });
     const piece = fc.constantFrom(
       ...['&', '<', '>', '&amp;', '😀', '#tea', '＃東京', '@ann', '$TWTR', 'x'.repeat(30), '・'],

@@ -22,8 +22,8 @@ function says(post: Activity): unknown {
   };
 }
 
-describe('sample posts in Activity Streams', () => {
-  test('equal those in the original format', () => {
+describe('generated posts in Activity Streams', () => {
+  test('have the same content as in the original format', () => {
     fc.assert(
       fc.property(minute, options, (at, choice) => {
         const a = samplePosts(at, { ...choice, format: 'original' });
@@ -36,7 +36,7 @@ describe('sample posts in Activity Streams', () => {
     );
   });
 
-  test('have the full text of a long post in long_object, and its start in the body', () => {
+  test('contain a long text in long_object, and its start in the body', () => {
     const posts = samplePosts(Date.UTC(2024, 5, 1, 12), {
       postsPerMinute: 300,
       format: 'activity_streams',

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 
-describe('sample posts in the original format', () => {
-  test('have exact ids in both of their forms', () => {
+describe('generated posts in the original format', () => {
+  test('have exact ids, both as numbers and as strings', () => {
     for (const post of samplePosts(Date.UTC(2023, 5, 1, 12), { postsPerMinute: 100 })) {
       const text = post.raw.toString();
       for (const [, name, number, twin] of text.matchAll(/"(\w+)":(\d+),"\1_str":"(\d+)"/g))

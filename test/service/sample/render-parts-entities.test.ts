@@ -15,8 +15,8 @@ function checkEntities(text: string, entities: OriginalEntities): void {
   for (const medium of entities.media ?? []) expect(at(medium.indices)).toBe(medium.url);
 }
 
-describe('the entities of sample posts', () => {
-  test('have indices in code points', () => {
+describe('the entities of generated posts', () => {
+  test('have indices that count code points', () => {
     for (const year of [2008, 2012, 2016, 2019, 2024])
       for (const post of samplePosts(Date.UTC(year, 5, 1, 12), { postsPerMinute: 300 })) {
         const {
@@ -37,7 +37,7 @@ describe('the entities of sample posts', () => {
       }
   });
 
-  test('include titles and descriptions of links, and topics of influence, only since 29 July 2016', () => {
+  test('contain titles and descriptions of links, and topics of influence, only from 29 July 2016 on', () => {
     const hour = (at: number, format: 'original' | 'activity_streams') =>
       Array.from({ length: 3 }, (_, i) =>
         samplePosts(at + i * MINUTE, { postsPerMinute: 200, format }),

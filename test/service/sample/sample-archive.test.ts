@@ -3,7 +3,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { SEGMENT } from '../../../src/base/time.js';
 import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
 
-it('a scan of the sample archive lets other requests run between the posts of a segment', async () => {
+it('a scan of generated posts lets other requests run between the posts of a segment', async () => {
   const from = Date.UTC(2024, 4, 1);
   const archive = openSampleArchive({ postsPerMinute: 20, now: () => from + 10 * SEGMENT });
   // Each post takes longer than one slice of work may take.

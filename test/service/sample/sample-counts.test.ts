@@ -26,7 +26,7 @@ const POSTS = new Map(
   ]),
 );
 
-test('counts of generated posts equal the number of matching posts', async () => {
+test('the counts of generated posts equal the numbers of matching posts', async () => {
   const archives = FORMATS.map(format =>
     openSampleArchive({ ...OPTIONS, format, now: () => Date.UTC(2025, 0) }),
   );
@@ -55,7 +55,7 @@ test('counts of generated posts equal the number of matching posts', async () =>
   expect(most).toBeGreaterThan(10);
 });
 
-test('the posts of an author are found by heads in a block without an index', async () => {
+test('the posts of an author are found in generated posts without an index', async () => {
   // A seed of its own, because archives with the same seed share their indexes.
   const options = { ...OPTIONS, seed: 'authors' };
   const from = Date.UTC(2024, 6, 3, 8);
@@ -72,7 +72,7 @@ test('the posts of an author are found by heads in a block without an index', as
     }
 });
 
-test('a generated post is found by the first three and the last six words of its text', async () => {
+test('a generated post is found by the first three and by the last six words of its text', async () => {
   const archive = openSampleArchive({ ...OPTIONS, now: () => Date.UTC(2025, 0) });
   const posts = (POSTS.get('original') ?? []).filter(({ postedAt }) => postedAt > PICTURED_QUOTES);
   expect(posts.length).toBeGreaterThan(100);

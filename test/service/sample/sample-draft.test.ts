@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 import { original } from './sample-posts-of.js';
 
-describe('the sample posts', () => {
+describe('the generated posts', () => {
   test('include every kind of post in several languages', () => {
     const kinds = new Map<string, number>();
     const see = (kind: string) => kinds.set(kind, (kinds.get(kind) ?? 0) + 1);

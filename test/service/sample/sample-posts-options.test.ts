@@ -3,8 +3,8 @@ import { OptionError } from '../../../src/base/errors.js';
 import { FIRST_POST } from '../../../src/base/time.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 
-describe('the options of sample posts', () => {
-  test('are refused if they are impossible', () => {
+describe('the options of generated posts', () => {
+  test('cause an OptionError if they are impossible', () => {
     expect(() => samplePosts(FIRST_POST - 1)).toThrow(OptionError);
     expect(() => samplePosts(Number.NaN)).toThrow(OptionError);
     expect(() => samplePosts(FIRST_POST, { postsPerMinute: -1 })).toThrow(OptionError);

@@ -6,7 +6,7 @@ import { bySuite } from '../../suite.js';
 import { minute, options } from './sample-posts-of.js';
 
 describe('samplePosts', () => {
-  test('returns the same bytes for the same seed and minute, whatever the earlier calls were', () => {
+  test('returns the same bytes for the same seed and minute, whatever calls came before', () => {
     fc.assert(
       fc.property(minute, minute, options, (at, other, choice) => {
         const first = samplePosts(at, choice).map(post => post.raw.toString());
@@ -20,7 +20,7 @@ describe('samplePosts', () => {
     );
   });
 
-  test('returns other posts for another seed', () => {
+  test('returns different posts for another seed', () => {
     const at = Date.UTC(2024, 4, 1);
     const [a, b] = ['a', 'b'].map(seed =>
       samplePosts(at, { seed, postsPerMinute: 20 }).map(post => post.text),
@@ -45,7 +45,7 @@ describe('samplePosts', () => {
     );
   });
 
-  test('keeps its rate over a day', () => {
+  test('returns the configured number of posts over a day', () => {
     for (const postsPerMinute of [0.2, 3.5, 20]) {
       let posts = 0;
       for (let i = 0; i < 1440; i++)

@@ -56,7 +56,7 @@ async function folderOf(activities: readonly Activity[]): Promise<string> {
   return folder;
 }
 
-test('a folder archive finds the same posts as a test of every post, without reading a post', async () => {
+test('the archive of a folder finds the same posts as testing each post, without reading a post', async () => {
   await fc.assert(
     fc.asyncProperty(
       posts,
@@ -81,7 +81,7 @@ test('a folder archive finds the same posts as a test of every post, without rea
   );
 });
 
-test('a folder archive serves posts with any content byte for byte', async () => {
+test('the archive of a folder serves posts with any content byte for byte', async () => {
   const few = fc.uniqueArray(arbitraryPost, {
     minLength: 1,
     maxLength: 12,

@@ -40,7 +40,7 @@ function padded(post: Activity, noise: string): string {
   return `${post.raw.toString().slice(0, -1)},"noise":"${noise}"}`;
 }
 
-describe('a folder archive with zstd files', () => {
+describe('an archive of a folder with zstd files', () => {
   test('serves the stored bytes of every post', async () => {
     const [a, b, c, d, e, f] = [0, 1, 2, 3, 4, 5].map(i => posts.filter((_, n) => n % 6 === i)) as [
       Activity[],
@@ -64,7 +64,7 @@ describe('a folder archive with zstd files', () => {
     expect((await served(folder)).toSorted()).toEqual(prints(posts).toSorted());
   });
 
-  test('reads lines of a file that is too large to inflate for each request', async () => {
+  test('reads lines of a file that is too large to be inflated for each request', async () => {
     const lines = posts
       .slice(0, 40)
       .map((post, i) => padded(post, (i === 7 ? 'many ' : 'few ').repeat(i === 7 ? 1e6 : 8e4)));
@@ -92,7 +92,7 @@ describe('a folder archive with zstd files', () => {
     ['text that is named zstd', /named \.zst but is not zstd/, () => infoLine(0)],
     ['gzip that is named zstd', /named \.zst but is not zstd/, () => gzipSync(infoLine(0))],
     ['junk after the end', /follows the end/, file => Buffer.concat([file, Buffer.from('junk')])],
-  ])('is refused for %s, with the name of the file', async (_, message, damage) => {
+  ])('fails to open with %s, and names the file', async (_, message, damage) => {
     const file = await zstdFile(posts);
     const folder = await folders.make({
       'good.jsonl.zst': file,
@@ -105,13 +105,13 @@ describe('a folder archive with zstd files', () => {
     expect(await readdir(path.join(folder, '.millrace-index'))).toEqual([]);
   });
 
-  test('is refused if a zstd file is named .gz', async () => {
+  test('fails to open if a zstd file is named .gz', async () => {
     const folder = await folders.make({ 'a.json.gz': await zstdFile(posts) });
     await expect(folders.open(folder)).rejects.toThrow(/named \.gz but is not gzip.*a\.json\.gz/);
   });
 });
 
-describe('without zstd in Node,', () => {
+describe('an archive in a Node without zstd', () => {
   afterEach(() => {
     vi.doUnmock('node:zlib');
     vi.resetModules();
@@ -133,7 +133,7 @@ describe('without zstd in Node,', () => {
   }
 
   test.each(['a folder that was never indexed', 'one that was indexed where Node has zstd'])(
-    '%s is refused before any read, with the first zstd file and advice',
+    'fails to open %s, with the first zstd file and advice in the error',
     async kind => {
       const folder = await folders.make({
         'a.json.gz': jobFile(posts.slice(0, 3)),
@@ -154,7 +154,7 @@ describe('without zstd in Node,', () => {
     },
   );
 
-  test('a zstd file with another extension is refused with its name', async () => {
+  test('fails to open a zstd file with another extension, and names it', async () => {
     const folder = await folders.make({ 'a.jsonl': await zstdFile(posts) });
     const error = await openWithoutZstd(folder).catch(error => error);
     expect(error.code).toBe('ERR_DATA');
@@ -167,7 +167,7 @@ describe('without zstd in Node,', () => {
     await archive.close();
   });
 
-  test('a folder without zstd files is served', async () => {
+  test('serves a folder without zstd files', async () => {
     const folder = await folders.make({ 'a.json.gz': jobFile(posts) });
     const archive = await openWithoutZstd(folder);
     expect(await scanAll(archive)).toHaveLength(posts.length);

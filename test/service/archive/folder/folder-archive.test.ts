@@ -11,8 +11,8 @@ import { bySuite } from '../../../suite.js';
 import { ALWAYS, archivedPost, infoLine, jobFile, scanAll, shown } from '../archive-folder.js';
 import { folders, NOON, posts, prints, raws, served } from './noon-posts.js';
 
-describe('a folder archive', () => {
-  test('serves the stored bytes of every post, for any layout of files', async () => {
+describe('the archive of a folder', () => {
+  test('serves the stored bytes of every post, whatever the files they are in', async () => {
     const all = posts(NOON, 60);
     const [a, b, c, d, e] = [0, 1, 2, 3, 4].map(i =>
       all.filter((_, n) => n % 5 === i),
@@ -29,7 +29,7 @@ describe('a folder archive', () => {
     expect((await served(folder)).toSorted()).toEqual(prints(all).toSorted());
   });
 
-  test('serves posts after a byte order mark, and between notices of streams', async () => {
+  test('serves posts after a byte order mark and between stream notices', async () => {
     const all = posts(NOON, 20);
     const text = `\ufeff${raws(all).join('\n{"limit":{"track":1}}\n{"delete":{"status":{"id":1}}}\n')}\n`;
     const half = Buffer.from(`\ufeff${infoLine(3)}\n`);
@@ -39,7 +39,7 @@ describe('a folder archive', () => {
     expect((await served(zipped)).toSorted()).toEqual(prints(all).toSorted());
   });
 
-  test('reports UTF-16 with file and line', async () => {
+  test('names the file and the line in an error about UTF-16', async () => {
     const text = Buffer.from(`\ufeff${raws(posts(NOON, 2)).join('\n')}`, 'utf16le');
     const folder = await folders.make({ 'a.jsonl': text });
     const error = await folders.open(folder).catch(e => e);
@@ -48,7 +48,7 @@ describe('a folder archive', () => {
     expect(error.position).toEqual({ origin: path.join(folder, 'a.jsonl'), line: 1 });
   });
 
-  test('returns posts of one second in order of 64-bit ids', async () => {
+  test('returns posts of the same second in order of their 64-bit ids', async () => {
     const [post] = posts(NOON, 1) as [Activity];
     const copies = ['9', '10', '99', '100', '18446744073709551615'].map(id =>
       post.raw.toString().replaceAll(`${post.id}`, id),
@@ -59,7 +59,7 @@ describe('a folder archive', () => {
     expect(found.map(shown).length).toBe(5);
   });
 
-  test('scans by segment, oldest first, and skips segments without posts', async () => {
+  test('scans posts by segment, oldest first, and skips segments without posts', async () => {
     const all = [...posts(NOON, 25), ...posts(NOON + 5 * SEGMENT, 10)];
     const folder = await folders.make({ 'a.json.gz': jobFile(all.toReversed()) });
     const archive = await folders.open(folder);
@@ -72,7 +72,7 @@ describe('a folder archive', () => {
     expect(segments.flatMap(({ ids }) => ids)).toEqual(all.map(post => post.id));
   });
 
-  test('includes the start of a window and excludes its end', async () => {
+  test('includes posts at the start of a window, but not at its end', async () => {
     const all = posts(NOON, 30);
     const archive = await folders.open(await folders.make({ 'a.json.gz': jobFile(all) }));
     const middle = archivedPost(all[20] as Activity).at;
@@ -101,13 +101,13 @@ describe('a folder archive', () => {
     expect(buckets.reduce((sum, { count }) => sum + count, 0)).toBe(all.length);
   });
 
-  test('takes the format of its posts', async () => {
+  test('has the format of its posts', async () => {
     const streams = posts(NOON, 10, 'activity_streams');
     const archive = await folders.open(await folders.make({ 'a.json.gz': jobFile(streams) }));
     expect(archive.format).toBe('activity_streams');
   });
 
-  test('requires a format if its posts have both, and serves only that format', async () => {
+  test('requires the option `format` if its posts have both formats, and serves only one', async () => {
     const [a, b] = [posts(NOON, 10), posts(NOON, 10, 'activity_streams')];
     const folder = await folders.make({ 'a.json.gz': jobFile(a), 'b.json.gz': jobFile(b) });
     await expect(folders.open(folder)).rejects.toThrow(/both|original and .* activity_streams/);
@@ -116,14 +116,14 @@ describe('a folder archive', () => {
     expect(await served(folder, { format: 'activity_streams' })).toEqual(prints(b));
   });
 
-  test('refuses a format that none of its posts have', async () => {
+  test('fails to open with a format that none of its posts have', async () => {
     const folder = await folders.make({ 'a.json.gz': jobFile(posts(NOON, 5)) });
     await expect(folders.open(folder, { format: 'activity_streams' })).rejects.toBeInstanceOf(
       OptionError,
     );
   });
 
-  test('is empty if its files have no posts', async () => {
+  test('is empty if its files contain no posts', async () => {
     const folder = await folders.make({ 'a.json.gz': gzipSync(infoLine(0)), 'b.json': '' });
     const archive = await folders.open(folder);
     expect(archive.format).toBe('original');
@@ -131,7 +131,7 @@ describe('a folder archive', () => {
   });
 });
 
-describe('a damaged archive', () => {
+describe('a damaged archive of a folder', () => {
   const good = () => jobFile(posts(NOON, 5));
 
   test.each<[string, (file: Buffer) => Buffer | string]>([
@@ -155,7 +155,7 @@ describe('a damaged archive', () => {
       () => gzipSync('{"id":1,"id_str":"1","created_at":"yesterday","text":"x","user":{"id":1}}\n'),
     ],
     ['an array', () => gzipSync('[1,2,3]\n')],
-  ])('is refused for %s, with the name of the file', async (_, damage) => {
+  ])('fails to open with %s, and names the file', async (_, damage) => {
     const folder = await folders.make({
       'good.json.gz': good(),
       'sub/bad.json.gz': damage(good()),
@@ -167,7 +167,7 @@ describe('a damaged archive', () => {
     expect(await readdir(path.join(folder, '.millrace-index'))).toEqual([]);
   });
 
-  test('is refused with the number of the damaged line', async () => {
+  test('fails to open with the number of the damaged line', async () => {
     const folder = await folders.make({
       'a.jsonl': `${raws(posts(NOON, 3)).join('\n')}\n\nnonsense\n`,
     });

@@ -6,8 +6,8 @@ import { files } from '../../../../src/sinks/files.js';
 import { addFiles } from '../archive-folder.js';
 import { folders, NOON, posts, prints, served } from './noon-posts.js';
 
-describe('the files of a folder archive', () => {
-  test('are the outputs of files(), without its checkpoint', async () => {
+describe('the files of an archive of a folder', () => {
+  test('are the outputs of files() without its checkpoint', async () => {
     const all = posts(NOON, 10);
     const folder = await folders.make({});
     await files({ path: `${folder}/{day}.jsonl.gz`, checkpoint: `${folder}/checkpoint.json` })(
@@ -28,7 +28,7 @@ describe('the files of a folder archive', () => {
   });
 
   test.runIf(process.platform === 'linux')(
-    'are refused if a name is not UTF-8, with its bytes',
+    'cause an error with the bytes of a name that is not UTF-8',
     async () => {
       const folder = await folders.make({});
       await writeFile(Buffer.from(`${folder}/caf\xe9.jsonl`, 'latin1'), '');
@@ -36,7 +36,7 @@ describe('the files of a folder archive', () => {
     },
   );
 
-  test('are refused if there are none, or if there is no folder', async () => {
+  test('cause an error if there are none or the folder does not exist', async () => {
     const folder = await folders.make({ 'readme.txt': 'hello' });
     await expect(folders.open(folder)).rejects.toBeInstanceOf(StorageError);
     await expect(folders.open(path.join(folder, 'nowhere'))).rejects.toBeInstanceOf(StorageError);

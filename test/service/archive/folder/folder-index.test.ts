@@ -32,7 +32,7 @@ async function found(drafts: readonly Partial<typeof PLAIN>[], text: string): Pr
   return ids;
 }
 
-describe('a search that reads only the index', () => {
+describe('a search that reads only the archive index', () => {
   test.each([
     [
       '"the new"',
@@ -49,7 +49,7 @@ describe('a search that reads only the index', () => {
     ['"a a"', ['a', 'a a', 'a b a'], [2]],
     ['snow OR -rain', ['rain', 'snow', 'fog', 'snow rain'], [2, 3, 4]],
     ['snow -"deep snow"', ['snow', 'deep snow', 'snow deep'], [1, 3]],
-  ])('distinguishes %s', async (rule, texts, expected) => {
+  ])('distinguishes the variants of %s', async (rule, texts, expected) => {
     expect(
       await found(
         texts.map(text => ({ text })),
@@ -66,7 +66,7 @@ describe('a search that reads only the index', () => {
     expect(await found(drafts, 'url:"deep snow"')).toEqual([2]);
   });
 
-  test('does not match across two links', async () => {
+  test('does not match a phrase that spans two links', async () => {
     const links = ['https://a.example/deep', 'https://snow.example/b'].map(expanded => ({
       expanded,
       unwound: undefined,
@@ -96,7 +96,7 @@ describe('a search that reads only the index', () => {
   });
 });
 
-test('blockRanges covers every minute exactly once, in order, within a day and a maximum number of posts', () => {
+test('blockRanges covers every minute once, in order, within a day and a maximum number of posts', () => {
   const counts = fc
     .uniqueArray(fc.tuple(fc.nat(5 * 1440), fc.integer({ min: 1, max: 30 })), {
       selector: ([minute]) => minute,
@@ -122,10 +122,10 @@ test('blockRanges covers every minute exactly once, in order, within a day and a
   );
 });
 
-describe('the index of a folder archive', () => {
+describe('the index of an archive of a folder', () => {
   const indexes = (folder: string) => readdir(path.join(folder, '.millrace-index'));
 
-  test('is built only once and reused', async () => {
+  test('is built once and then reused', async () => {
     const folder = await folders.make({
       'a.json.gz': jobFile(posts(NOON, 5)),
       'b.json.gz': jobFile(posts(NOON + SEGMENT, 5)),
@@ -156,13 +156,13 @@ describe('the index of a folder archive', () => {
     return { before, after: await fileNow(), made, again: await indexNow() };
   };
 
-  test('is written into the archive folder', async () => {
+  test('is written into the folder', async () => {
     const { made, again } = await scannedTwice();
     expect(made.names).toHaveLength(1);
     expect(again).toEqual(made);
   });
 
-  test('does not change the files', async () => {
+  test('does not change the other files of the folder', async () => {
     const { before, after } = await scannedTwice();
     expect(after).toEqual(before);
   });
@@ -178,7 +178,7 @@ describe('the index of a folder archive', () => {
     expect((await indexes(folder)).length).toBe(1);
   });
 
-  test('is rebuilt when a file of the same size has a new modification time', async () => {
+  test('is rebuilt when a file has a new modification time but the same size', async () => {
     const [a, b] = [posts(NOON, 1), posts(NOON, 1).toReversed()];
     const folder = await folders.make({ 'a.jsonl': raws(a).join('\n') });
     await served(folder);
@@ -189,7 +189,7 @@ describe('the index of a folder archive', () => {
     expect(await indexes(folder)).not.toEqual([before]);
   });
 
-  test('is written into the temporary folder if the archive is read-only', async () => {
+  test('is written into the temporary folder of the system if the folder is read-only', async () => {
     const all = posts(NOON, 5);
     // The index cannot be written, because a file has the name of its folder. A read-only folder
     // would not stop root.
@@ -224,7 +224,7 @@ describe('the index of a folder archive', () => {
     expect(await indexes(folder)).toEqual([name]);
   });
 
-  test('is rebuilt if an earlier version wrote it, and the old index is removed', async () => {
+  test('is rebuilt if an earlier version wrote it, and the old files are removed', async () => {
     const all = posts(NOON, 5);
     const folder = await folders.make({ 'a.json.gz': jobFile(all) });
     await served(folder);
@@ -250,7 +250,7 @@ describe('the index of a folder archive', () => {
     expect(await indexes(folder)).toEqual([name]);
   });
 
-  test('has another name if an operator that adds terms is added or removed', async () => {
+  test('has another name if an operator that needs index terms is added or removed', async () => {
     const folder = await folders.make({ 'a.json.gz': jobFile(posts(NOON, 5)) });
     await served(folder);
     const files = await listFiles(folder);

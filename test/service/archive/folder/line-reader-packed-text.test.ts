@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { scanAll } from '../archive-folder.js';
 import { folders, NOON, posts } from './noon-posts.js';
 
-describe('LineReader with a file that is too large to inflate for each request', () => {
+describe('LineReader, with a file that is too large to be inflated for each request,', () => {
   test('reads the lines of a gzip file', async () => {
     const all = posts(NOON, 120);
     // The text has about 17 MB. One line spans many chunks.
