@@ -13,7 +13,7 @@ async function moved(service: Service, ms: number): Promise<void> {
 }
 
 describe('generated compliance events', () => {
-  it('are sent as the clock advances, and again by a replay of that time', async () => {
+  it('are sent as the clock advances, and sent again by a replay of the same time', async () => {
     const { open, see, replayPath, service } = await localStreams(manyPosts(), settings());
     const start = Math.ceil(NOW / MINUTE) * MINUTE;
     service.clock.set(start);
@@ -33,7 +33,7 @@ describe('generated compliance events', () => {
     expect(messages.at(-1)).toContain(`"activity_count":${live.length}`);
   });
 
-  it('refer to existing posts and users, in every shape', async () => {
+  it('refer to existing posts and users, in every kind of event', async () => {
     const posts = manyPosts();
     const { see, replayPath } = await localStreams(posts, settings());
     const { messages } = await see(replayPath('compliance', NOW - 20 * HOUR, NOW - 2 * HOUR));
@@ -79,7 +79,7 @@ describe('generated compliance events', () => {
     ]);
   });
 
-  it('derive from the seed, and do not depend on how a window is split', async () => {
+  it('depend only on the seed, not on how a window is split', async () => {
     const { see, replayPath } = await localStreams(manyPosts(), settings({ seed: 'a' }));
     const from = NOW - 5 * HOUR - 34 * MINUTE - 56_789;
     const eventsOf = async (from: number, to: number) =>
@@ -110,7 +110,7 @@ describe('generated compliance events', () => {
     expect(counts[1]).toBeLessThan((counts[2] as number) / 5);
   });
 
-  it('of the last minutes are sent immediately if a flood is planted', async () => {
+  it('of the last minutes are sent all at once if the fault flood is planted', async () => {
     const { open, service } = await localStreams(manyPosts(), settings());
     service.faults.plant({ kind: 'flood', endpoint: 'compliance', minutes: 120 });
     const connection = await open(COMPLIANCE_PATH);
@@ -118,7 +118,7 @@ describe('generated compliance events', () => {
     expect(text).toMatch(/^\{"/);
   });
 
-  it('close the connection of a slow client', async () => {
+  it('close the connection of a client that reads too slowly', async () => {
     const options = { streamBacklogBytes: 500 };
     const { open, service } = await localStreams(manyPosts(), settings(options));
     service.faults.plant({ kind: 'flood', endpoint: 'compliance' });
@@ -126,7 +126,7 @@ describe('generated compliance events', () => {
     expect(messages).toEqual([expect.stringContaining('closing connection to local/compliance')]);
   });
 
-  it('continue after the clock jumps far or back', async () => {
+  it('continue after the clock is moved far ahead or back', async () => {
     const { open, service } = await localStreams(manyPosts(), settings());
     const connection = await open(COMPLIANCE_PATH);
     await connection.until(() => true);

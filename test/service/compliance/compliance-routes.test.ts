@@ -5,7 +5,7 @@ import { AUTHORIZATION } from '../local-service.js';
 import { COMPLIANCE_PATH, localStreams } from '../replay/local-streams.js';
 import { deletion } from './deleted-posts.js';
 
-describe('the compliance stream', () => {
+describe('the compliance stream of the local service', () => {
   it('sends each injected event immediately, byte for byte', async () => {
     const { open, service } = await localStreams();
     const connection = await open(COMPLIANCE_PATH);
@@ -23,20 +23,20 @@ describe('the compliance stream', () => {
     expect(text).toBe(`${first}\r\n{"unknown":{"id":5}}\r\n`);
   });
 
-  it('also responds at the path of older clients', async () => {
+  it('is also available at the path that older clients use', async () => {
     const { open, service } = await localStreams();
     const path = '/stream/compliance/accounts/local/publishers/twitter/compliance.json?partition=1';
     expect((await open(path)).status).toBe(200);
     expect(service.addresses().complianceLabel).toBe('compliance');
   });
 
-  it('sends heartbeats while nothing happens', async () => {
+  it('sends heartbeats while there are no events', async () => {
     const { open } = await localStreams([], { heartbeatMs: 20 });
     const connection = await open(COMPLIANCE_PATH);
     expect(await connection.until(text => text.length >= 6)).toMatch(/^(\r\n)+$/);
   });
 
-  it('splits users into eight partitions, or one without a partition', async () => {
+  it('divides users among 8 partitions, or sends all without a partition', async () => {
     const { open, service } = await localStreams();
     const all = await open(COMPLIANCE_PATH);
     const parts: Awaited<ReturnType<typeof open>>[] = [];
@@ -57,7 +57,7 @@ describe('the compliance stream', () => {
     for (const part of split) expect(part.length).toBeGreaterThan(8);
   });
 
-  it('sends all events of a user to the same partition, whatever their shape', async () => {
+  it('sends all events of a user to the same partition, whatever their kind', async () => {
     const { open, service } = await localStreams();
     const kinds = [
       '{"delete":{"status":{"id":1,"id_str":"1","user_id":77,"user_id_str":"77"},"timestamp_ms":"1"}}',
@@ -98,7 +98,7 @@ describe('the compliance stream', () => {
     expect((await see(COMPLIANCE_PATH.replace('compliance.json', 'x.json'))).status).toBe(404);
   });
 
-  it('responds with 406 without gzip', async () => {
+  it('responds with 406 if the client does not accept gzip', async () => {
     const { addresses } = await localStreams();
     const { statusCode } = await request(addresses.complianceStreamUrl + COMPLIANCE_PATH, {
       headers: { authorization: AUTHORIZATION },
@@ -106,7 +106,7 @@ describe('the compliance stream', () => {
     expect(statusCode).toBe(406);
   });
 
-  it('responds with 503 for a planted fault', async () => {
+  it('responds with 503 if this fault is planted', async () => {
     const { see, service } = await localStreams();
     service.faults.plant({ kind: 'status', endpoint: 'compliance', status: 503 });
     expect((await see(COMPLIANCE_PATH)).status).toBe(503);
@@ -125,7 +125,7 @@ describe('the compliance stream', () => {
     expect((await open(COMPLIANCE_PATH)).status).toBe(200);
   });
 
-  it('can be cut by a fault', async () => {
+  it('ends after two messages if the fault content-cut is planted', async () => {
     const { open, service } = await localStreams();
     service.faults.plant({ kind: 'content-cut', endpoint: 'compliance', afterMessages: 2 });
     const connection = await open(COMPLIANCE_PATH);

@@ -35,7 +35,7 @@ function countingArchive(): { archive: Archive; read(): number } {
 }
 
 it.each([0.05, 1])(
-  'the events of a window equal the events of every archived post in it, at a rate of %d',
+  'GeneratedEvents returns the events of every archived post of a window, at a rate of %d',
   async rate => {
     const { archive } = countingArchive();
     const generated = new GeneratedEvents('events', rate);

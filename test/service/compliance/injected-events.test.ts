@@ -5,7 +5,7 @@ import { deletion } from './deleted-posts.js';
 
 describe('an injected compliance event', () => {
   it.each(['', 'x', '[]', '5', '{}', '{"delete":5}', '{"delete":{}}\r\n'])(
-    'is refused if it is %j',
+    'causes an error if it is %j',
     async event => {
       const { service } = await localStreams();
       expect(() => service.compliance.inject(event)).toThrow(
@@ -14,7 +14,7 @@ describe('an injected compliance event', () => {
     },
   );
 
-  it('is accepted at the control path with exact ids', async () => {
+  it('is accepted by the control API with exact ids', async () => {
     const { service, addresses, open } = await localStreams();
     const connection = await open(COMPLIANCE_PATH);
     const url = `${addresses.baseUrl}/_control/compliance`;
@@ -26,7 +26,7 @@ describe('an injected compliance event', () => {
     expect(service.compliance.hidesNothing).toBe(false);
   });
 
-  it('may set its time, so that replays of that time include it', async () => {
+  it('may set its time, so that a replay of that time includes it', async () => {
     const { service, see, replayPath } = await localStreams();
     service.compliance.inject(deletion('2'), START + 10 * MINUTE);
     service.compliance.inject(deletion('1'), START);

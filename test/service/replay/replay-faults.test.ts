@@ -5,8 +5,8 @@ import { unchecked } from '../../unchecked.js';
 import { originalPost } from '../memory-archive.js';
 import { hourOfPosts, idOf, idsIn, localStreams, range, START } from './local-streams.js';
 
-describe('a replay with a planted fault', () => {
-  it('delivers only part of the failed minutes', async () => {
+describe('a replay of the local service with a planted fault', () => {
+  it('delivers only a part of the posts of failed minutes', async () => {
     const posts = Array.from({ length: 10 }, (_, i) =>
       originalPost(START + i * 1000, idOf(i), 'tea'),
     );
@@ -18,7 +18,7 @@ describe('a replay with a planted fault', () => {
     expect(messages.at(-1)).toContain('"activity_count":5,"minutes_failed":["2024-05-15T10:00');
   });
 
-  it('delivers only part of an unprocessed range', async () => {
+  it('delivers only a part of an unprocessed range', async () => {
     const posts = Array.from({ length: 10 }, (_, i) =>
       originalPost(START + i * 1000, idOf(i), 'tea'),
     );
@@ -29,7 +29,7 @@ describe('a replay with a planted fault', () => {
     expect(messages.at(-1)).toContain('"fromDate":"2024-05-15T10:00:00+00:00"');
   });
 
-  it('keeps the fault for a replay that includes its minute', async () => {
+  it('is not affected if its window lacks the minute of the fault, which stays planted', async () => {
     const { see, replayPath, service } = await localStreams(hourOfPosts());
     service.faults.plant({ kind: 'unprocessed-range', fromDate: '202405151010' });
     service.faults.plant({ kind: 'minutes-failed', minutes: ['202405151010'] });
@@ -44,7 +44,7 @@ describe('a replay with a planted fault', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  it('fails to complete from the minute that the archive cannot read', async () => {
+  it('does not complete from a minute on that the archive cannot read', async () => {
     const { see, replayPath, archive, errors } = await localStreams(hourOfPosts());
     const scan = archive.scan.bind(archive);
     archive.scan = async function* (window) {
@@ -61,7 +61,7 @@ describe('a replay with a planted fault', () => {
     expect(errors).toMatchObject([{ message: 'a broken disk' }]);
   });
 
-  it('reports a wrong count', async () => {
+  it('states a wrong count of posts', async () => {
     const { see, replayPath, service } = await localStreams(hourOfPosts());
     service.faults.plant({ kind: 'wrong-count', by: -3 });
     const { messages } = await see(replayPath());
@@ -72,7 +72,7 @@ describe('a replay with a planted fault', () => {
   });
 });
 
-describe('a broken replay connection', () => {
+describe('a replay connection that a planted fault breaks', () => {
   const cafes = () => hourOfPosts(60, i => `café ☕ number ${i}`);
 
   it.each([
@@ -80,7 +80,7 @@ describe('a broken replay connection', () => {
     ['close', { complete: false, error: 'ECONNRESET' }],
     ['finish', { complete: true, error: undefined }],
   ] as const)(
-    'can break after whole messages by %s, and all of them can be read',
+    'can end after whole messages by %s, and delivers all of these messages',
     async (end, how) => {
       const { see, replayPath, service } = await localStreams(cafes());
       service.faults.plant({ kind: 'content-cut', afterMessages: 7, end });
@@ -95,7 +95,7 @@ describe('a broken replay connection', () => {
     },
   );
 
-  it('can break before the first message and just before the info message', async () => {
+  it('can end before the first message, or just before the info message', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     for (const afterMessages of [0, 60]) {
       service.faults.plant({ kind: 'content-cut', afterMessages, end: 'finish' });
@@ -104,7 +104,7 @@ describe('a broken replay connection', () => {
     }
   });
 
-  it('can break within a message', async () => {
+  it('can end within a message', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     service.faults.plant({ kind: 'content-cut', afterMessages: 3, within: 'message' });
     const { messages, text, complete } = await see(replayPath());
@@ -113,7 +113,7 @@ describe('a broken replay connection', () => {
     expect(() => JSON.parse(messages[3] as string)).toThrow();
   });
 
-  it('can break within the info message', async () => {
+  it('can end within the info message', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     service.faults.plant({
       kind: 'content-cut',
@@ -126,7 +126,7 @@ describe('a broken replay connection', () => {
     expect(messages.at(-1)).toMatch(/^\{"info":\{"message":"Replay[^}]*$/);
   });
 
-  it('can break within a character', async () => {
+  it('can end within a character', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     service.faults.plant({ kind: 'content-cut', afterMessages: 2, within: 'character' });
     const { messages } = await see(replayPath());
@@ -134,7 +134,7 @@ describe('a broken replay connection', () => {
     expect(messages[2]).toMatch(/"text":"caf\ufffd$/);
   });
 
-  it('does not break after the last message', async () => {
+  it('does not end early if the fault is set after the last message', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     const effectsOf = async (afterMessages: number, within: 'message' | 'character') => {
       const { id } = service.faults.plant({ kind: 'content-cut', afterMessages, within });
@@ -147,14 +147,14 @@ describe('a broken replay connection', () => {
     expect(await effectsOf(60, 'character')).toBe(0);
   });
 
-  it('does not break within an ASCII message if it should break within a character', async () => {
+  it('does not end within an ASCII message if the fault requests a cut within a character', async () => {
     const text = (i: number) => (i < 5 ? 'tea' : 'thé');
     const { see, replayPath, service } = await localStreams(hourOfPosts(10, text));
     service.faults.plant({ kind: 'content-cut', afterMessages: 2, within: 'character' });
     expect((await see(replayPath())).messages).toHaveLength(6);
   });
 
-  it('can break within gzip, at any byte of the wire', async () => {
+  it('can end within gzip, at any compressed byte', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     const whole = await see(replayPath());
     const bytes = whole.wire.length;
@@ -166,7 +166,7 @@ describe('a broken replay connection', () => {
     }
   });
 
-  it('can stall and continue', async () => {
+  it('can stall, and then continue', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     service.faults.plant({ kind: 'stall', endpoint: 'replay', afterBytes: 500, forMs: 60 });
     const began = performance.now();
@@ -175,7 +175,7 @@ describe('a broken replay connection', () => {
     expect(performance.now() - began).toBeGreaterThan(57);
   });
 
-  it('can stall forever without a heartbeat', async () => {
+  it('can stall permanently, without heartbeats', async () => {
     const { open, replayPath, service } = await localStreams(cafes(), { heartbeatMs: 5 });
     service.faults.plant({ kind: 'stall', afterBytes: 200 });
     const connection = await open(replayPath());
@@ -184,7 +184,7 @@ describe('a broken replay connection', () => {
     expect((await connection.end()).wire).toHaveLength(200);
   });
 
-  it('can have a flipped bit, which every gzip reader notices', async () => {
+  it('can have a flipped bit, which every gzip decoder detects', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     const whole = await see(replayPath());
     service.faults.plant({ kind: 'flip', atByte: whole.wire.length - 6 });
@@ -194,7 +194,7 @@ describe('a broken replay connection', () => {
   });
 });
 
-it('a client that disconnects during a fault causes no error of the service', async () => {
+it('a client that disconnects during a planted fault causes no error in the service', async () => {
   const posts = hourOfPosts(60, i => randomBytes(30_000).toString('base64') + i);
   const { open, replayPath, service, errors } = await localStreams(posts);
   for (let times = 0; times < 15; times++) {
@@ -207,7 +207,7 @@ it('a client that disconnects during a fault causes no error of the service', as
   expect(errors).toEqual([]);
 });
 
-describe('a replay connection refused by a fault', () => {
+describe('a replay connection that a planted fault rejects', () => {
   it('is accepted after a given number of 503s', async () => {
     const { see, replayPath, service } = await localStreams(hourOfPosts());
     service.faults.plant({ kind: 'status', endpoint: 'replay', status: 503, times: 2 });
@@ -216,7 +216,7 @@ describe('a replay connection refused by a fault', () => {
     expect(statuses).toEqual([503, 503, 200]);
   });
 
-  it('gets a 429 with Retry-After', async () => {
+  it('gets a 429 with a Retry-After header', async () => {
     const { see, replayPath, service } = await localStreams();
     service.faults.plant({ kind: 'status', endpoint: 'replay', status: 429, retryAfter: 60 });
     const { status, headers, text } = await see(replayPath());
@@ -226,7 +226,7 @@ describe('a replay connection refused by a fault', () => {
     });
   });
 
-  it('does not affect other families', async () => {
+  it('does not affect the requests to other endpoints', async () => {
     const { see, replayPath, service, rules } = await localStreams();
     service.faults.plant({ kind: 'status', endpoint: 'rules', status: 503 });
     expect((await see(replayPath())).status).toBe(200);
@@ -234,7 +234,7 @@ describe('a replay connection refused by a fault', () => {
   });
 });
 
-describe('a planted fault of streams', () => {
+describe('a fault planted for streams', () => {
   it.each([
     [{ kind: 'content-cut' }, 'afterMessages'],
     [{ kind: 'content-cut', afterMessages: -1 }, 'afterMessages'],
@@ -247,14 +247,14 @@ describe('a planted fault of streams', () => {
     [{ kind: 'unprocessed-range', fromDate: '202402010000', deliver: 'all' }, 'deliver'],
     [{ kind: 'flood', minutes: 0 }, 'minutes'],
     [{ kind: 'flood', posts: 5 }, 'posts'],
-  ])('is refused for impossible values: %j', async (fault, field) => {
+  ])('causes an error with impossible values: %j', async (fault, field) => {
     const { service } = await localStreams();
     expect(() => service.faults.plant(unchecked(fault))).toThrow(
       expect.objectContaining({ option: `fault.${field}` }),
     );
   });
 
-  it('is combined with others only on matching connections', async () => {
+  it('is combined with other faults only on connections that match both', async () => {
     const { see, replayPath, service } = await localStreams(hourOfPosts());
     const path = 'fromDate=202405151000';
     service.faults.plant({ kind: 'minutes-failed', minutes: ['202405151001'], path });
@@ -268,7 +268,7 @@ describe('a planted fault of streams', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  it('of kind flood does not wait for a slow client', async () => {
+  it('with the kind flood does not wait for a slow client', async () => {
     const large = hourOfPosts(60, i => String(i).repeat(10_000));
     const { see, replayPath, service } = await localStreams(large, { streamBacklogBytes: 50_000 });
     // A client that keeps up receives all messages.

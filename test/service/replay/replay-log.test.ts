@@ -5,8 +5,8 @@ import { hourOfPosts, idsIn, localStreams, range, START } from './local-streams.
 
 const SENT = '"sent":"2024-05-15T12:34:56+00:00"';
 
-describe('the last message of a replay', () => {
-  it('lists failed minutes in order, and omits their posts', async () => {
+describe('the last message of a replay of the local service', () => {
+  it('lists failed minutes in order, and does not count their posts', async () => {
     const { see, replayPath, service } = await localStreams(hourOfPosts());
     const minutes = ['202405151006', '202405151005', '202405150900'];
     service.faults.plant({ kind: 'minutes-failed', minutes });
@@ -22,7 +22,7 @@ describe('the last message of a replay', () => {
     expect(again.messages.at(-1)).toContain('"Replay Request Completed"');
   });
 
-  it('names the unprocessed range, to the end of the window', async () => {
+  it('states the unprocessed range, up to the end of the window', async () => {
     const { see, replayPath, service } = await localStreams(hourOfPosts());
     service.faults.plant({ kind: 'unprocessed-range', fromDate: '202405151010' });
     const { messages, complete } = await see(replayPath());
@@ -33,7 +33,7 @@ describe('the last message of a replay', () => {
     expect(complete).toBe(true);
   });
 
-  it('is parsed by the parser of in-stream messages', async () => {
+  it('can be parsed by parseInStreamMessage', async () => {
     const { see, replayPath, service } = await localStreams(hourOfPosts(3));
     const last = async () =>
       parseInStreamMessage(Buffer.from((await see(replayPath())).messages.at(-1) as string));

@@ -3,10 +3,10 @@ import { DAY, MINUTE, SECOND } from '../../../src/base/time.js';
 import { AUTHORIZATION, NOW } from '../local-service.js';
 import { localStreams } from './local-streams.js';
 
-describe('a refused connection request', () => {
+describe('a replay request that the local service rejects', () => {
   const errorOf = (text: string) => JSON.parse(text).error;
 
-  it('gets a 401 without credentials, before any other check', async () => {
+  it('gets a 401 without credentials, before anything else is checked', async () => {
     const { see, addresses } = await localStreams();
     const path = '/replay/none/accounts/nobody/publishers/none/none.json';
     for (const authorization of ['', 'Basic bm86bm8=', 'Bearer x']) {
@@ -22,13 +22,16 @@ describe('a refused connection request', () => {
     ['account', '/accounts/local/', '/accounts/Local/'],
     ['publisher', '/publishers/twitter/', '/publishers/other/'],
     ['label', '/replay.json', '/Replay.json'],
-  ])('gets a 404 for another %s, which is case-sensitive', async (_, here, elsewhere) => {
-    const { see, replayPath } = await localStreams();
-    expect((await see(replayPath().replace(here, elsewhere))).status).toBe(404);
-  });
+  ])(
+    'gets a 404 for another %s, even in other upper and lower case',
+    async (_, here, elsewhere) => {
+      const { see, replayPath } = await localStreams();
+      expect((await see(replayPath().replace(here, elsewhere))).status).toBe(404);
+    },
+  );
 
   it.each([{}, { 'accept-encoding': 'identity' }, { 'accept-encoding': 'gzip;q=0, deflate' }])(
-    'gets a 406 without gzip: %j',
+    'gets a 406 if it does not accept gzip: %j',
     async headers => {
       const { addresses, replayPath } = await localStreams();
       const { request } = await import('undici');
@@ -82,7 +85,7 @@ describe('a refused connection request', () => {
     if (message !== undefined) expect(errorOf(text).message).toBe(message);
   });
 
-  it('is checked against the clock that a test moves', async () => {
+  it('is checked against the clock of the service, which a test can move', async () => {
     const { see, replayPath, service } = await localStreams();
     const path = replayPath('firehose', NOW - DAY, NOW - DAY + MINUTE);
     expect((await see(path)).status).toBe(200);
@@ -90,7 +93,7 @@ describe('a refused connection request', () => {
     expect((await see(path)).status).toBe(406);
   });
 
-  it('gets a 406 for rulestream without rules', async () => {
+  it('gets a 406 for rulestream if there are no rules', async () => {
     const { see, replayPath } = await localStreams();
     const { status, text } = await see(replayPath('rulestream'));
     expect([status, errorOf(text).message]).toEqual([
@@ -99,7 +102,7 @@ describe('a refused connection request', () => {
     ]);
   });
 
-  it('gets a 429 after 5 requests in 5 minutes over all streams, including refused ones', async () => {
+  it('gets a 429 after 5 requests in 5 minutes to all streams, rejected requests included', async () => {
     const { see, replayPath, service } = await localStreams([], { limits: 'strict' });
     const types = ['firehose', 'sample10', 'rulestream', 'mentions', 'compliance'];
     for (const type of types) {

@@ -32,8 +32,8 @@ function bodyOf({ text }: Reply): Body {
 const FORMAT =
   'Invalid JSON. The body must be in the format {"rules":[{"value":"rule1", "tag":"tag1"}, {"value":"rule2"}]} or {"rule_ids": [rule_id1, rule_id2, rule_id3, rule_id4, rule_id5]}';
 
-describe('a request to add rules', () => {
-  it('gives each rule an id that a double cannot represent, as a bare integer', async () => {
+describe('a request to add replay rules', () => {
+  it('gives each rule an integer id that a double cannot represent', async () => {
     const { rules } = await localStreams();
     const reply = await rules('POST', '.json', {
       rules: [
@@ -60,7 +60,7 @@ describe('a request to add rules', () => {
     }
   });
 
-  it('leaves a rule with an existing value unchanged, and returns the requested tag', async () => {
+  it('does not change a rule with the same value, but returns the requested tag', async () => {
     const { rules, addRules } = await localStreams();
     const [id] = await addRules({ value: 'tea', tag: 'old' });
     const wanted = [{ value: 'tea', tag: 'new' }, { value: 'Tea' }, { value: 'Tea' }];
@@ -80,7 +80,7 @@ describe('a request to add rules', () => {
     ]);
   });
 
-  it('gives a re-added rule a new id, even if the clock is frozen', async () => {
+  it('gives a rule a new id when it is added again, even if the clock is frozen', async () => {
     const { rules, addRules } = await localStreams();
     const [before] = await addRules({ value: 'tea' });
     await rules('DELETE', '.json', { rules: [{ value: 'tea' }] });
@@ -88,7 +88,7 @@ describe('a request to add rules', () => {
     expect(after).not.toBe(before);
   });
 
-  it('adds no rule of a batch with an invalid rule, and lists each reason', async () => {
+  it('adds no rule if one is invalid, and lists the reason for each', async () => {
     const { rules } = await localStreams();
     const reply = await rules('POST', '.json', {
       rules: [
@@ -115,7 +115,7 @@ describe('a request to add rules', () => {
     expect(bodyOf(await rules('GET', '.json')).rules).toEqual([]);
   });
 
-  it('accepts operators that only streams have, and has: and is: alone', async () => {
+  it('accepts operators that only streams have, and has: and is: without other operators', async () => {
     const { addRules } = await localStreams();
     expect(await addRules({ value: 'contains:tea bio:cook' })).toHaveLength(1);
     expect(await addRules({ value: '(has:media is:verified) -is:nullcast' })).toHaveLength(1);
@@ -171,7 +171,7 @@ describe('a request to add rules', () => {
     expect(listed.map(({ value, tag }) => ({ value, tag }))).toEqual(wanted);
   });
 
-  it('keeps every character of values and tags', async () => {
+  it('keeps every character of rule values and tags', async () => {
     const { rules } = await localStreams();
     const value = '"Toys \\"R\\" Us" (\u2028 OR "🍕")';
     await fc.assert(
@@ -188,7 +188,7 @@ describe('a request to add rules', () => {
   });
 });
 
-describe('a request to delete rules', () => {
+describe('a request to delete replay rules', () => {
   const setUp = async () => {
     const streams = await localStreams();
     const ids = await streams.addRules(
@@ -203,7 +203,7 @@ describe('a request to delete rules', () => {
     ['POST', '.json?_method=delete'],
     ['POST', '.json?_method=DELETE'],
     ['DELETE', '.json'],
-  ])('deletes by value, case-sensitively: %s %s', async (method, at) => {
+  ])('matches rule values case-sensitively: %s %s', async (method, at) => {
     const { rules } = await setUp();
     const reply = await rules(method, at, { rules: [{ value: 'tea' }, { value: 'TEA' }] });
     expect(reply.status).toBe(200);
@@ -218,7 +218,7 @@ describe('a request to delete rules', () => {
     expect(left.map(rule => rule.value)).toEqual(['Tea', 'milk']);
   });
 
-  it('deletes by exact id', async () => {
+  it('matches rule ids exactly', async () => {
     const { rules, ids } = await setUp();
     const near = BigInt(ids[2] as string) + 1n;
     const body = `{"rule_ids":[${ids[0]}, ${near}]}`;
@@ -231,7 +231,7 @@ describe('a request to delete rules', () => {
     expect(left.map(rule => rule.id)).toEqual([ids[1], ids[2]]);
   });
 
-  it('never deletes by tag', async () => {
+  it('never deletes rules by tag', async () => {
     const { rules } = await setUp();
     const reply = await rules('POST', '.json?_method=delete', { rules: [{ tag: 'a' }] });
     expect(reply.status).toBe(200);
@@ -258,8 +258,8 @@ describe('a request to delete rules', () => {
   );
 });
 
-describe('a request to get rules', () => {
-  it('lists them in order of creation', async () => {
+describe('a request to get replay rules', () => {
+  it('returns them in order of creation', async () => {
     const { rules, addRules } = await localStreams();
     const ids = await addRules({ value: 'b', tag: 't' }, { value: 'c' });
     const reply = await rules('GET', '.json');
@@ -268,7 +268,7 @@ describe('a request to get rules', () => {
     );
   });
 
-  it('returns rules by ids that a double cannot represent, and skips unknown ids', async () => {
+  it('returns rules by ids that a double cannot represent, and ignores unknown ids', async () => {
     const { rules, addRules } = await localStreams();
     const ids = await addRules({ value: 'b' }, { value: 'c' }, { value: 'd' });
     const near = BigInt(ids[0] as string) - 1n;
@@ -280,7 +280,7 @@ describe('a request to get rules', () => {
     ]);
   });
 
-  it('returns rules by ids as strings', async () => {
+  it('accepts ids as strings', async () => {
     const { rules, addRules } = await localStreams();
     const ids = await addRules({ value: 'b' }, { value: 'c' });
     // Some clients can only send ids as strings.
@@ -288,7 +288,7 @@ describe('a request to get rules', () => {
     expect(bodyOf(asText).rules).toEqual([{ value: 'c', tag: null, id: ids[1] }]);
   });
 
-  it('returns one rule by its id, and 404 for an unknown id', async () => {
+  it('returns one rule by its id, and a 404 for an unknown id', async () => {
     const { rules, addRules } = await localStreams();
     const [id] = await addRules({ value: 'b', tag: 't' });
     expect(bodyOf(await rules('GET', `/rules/${id}.json`)).rules).toEqual([
@@ -298,7 +298,7 @@ describe('a request to get rules', () => {
     expect((await rules('GET', `/rules/${near}.json`)).status).toBe(404);
   });
 
-  it('gets gzip with the same content if the client accepts it', async () => {
+  it('gets a gzip response with the same content if the client accepts it', async () => {
     const { addresses, addRules } = await localStreams();
     await addRules({ value: 'tea' });
     const url = `${addresses.rulesUrl}/rules/rulestream-replay/accounts/local/publishers/twitter/replay.json`;
@@ -334,7 +334,7 @@ describe('a request to get rules', () => {
     expect([reply.status, bodyOf(reply).error.message]).toEqual([400, FORMAT]);
   });
 
-  it('gets a response at each documented name of the product', async () => {
+  it('is answered at each documented path', async () => {
     const { addresses, addRules } = await localStreams();
     const [id] = await addRules({ value: 'tea' });
     const headers = { authorization: AUTHORIZATION };
@@ -348,8 +348,8 @@ describe('a request to get rules', () => {
   });
 });
 
-describe('a request to validate rules', () => {
-  it('returns for each rule whether it is valid, valid rules first, and creates no rule', async () => {
+describe('a request to validate replay rules', () => {
+  it('returns which rules are valid, valid rules first, and creates none', async () => {
     const { rules } = await localStreams();
     const reply = await rules('POST', '/validation.json', {
       rules: [{ value: 'fish AND bird' }, { value: 'fish bird', tag: 'x' }, { value: 'tea' }],
@@ -372,13 +372,13 @@ describe('a request to validate rules', () => {
     expect(bodyOf(await rules('GET', '.json')).rules).toEqual([]);
   });
 
-  it('gets a 400 for a body of another form', async () => {
+  it('gets a 400 for a body of another shape', async () => {
     const { rules } = await localStreams();
     expect((await rules('POST', '/validation.json', '{"rule":"tea"}')).status).toBe(400);
   });
 });
 
-describe('a refused request for rules', () => {
+describe('a request for replay rules', () => {
   it('gets a 401 without credentials, for every operation', async () => {
     const { addresses } = await localStreams();
     for (const at of ['replay.json', 'replay/validation.json', 'replay/rules/5.json', 'no.json']) {
@@ -395,7 +395,7 @@ describe('a refused request for rules', () => {
     expect([put.status, put.headers.get('allow')]).toEqual([405, 'GET, POST, DELETE']);
   });
 
-  it('gets a 406 to add or delete while replays are connected, with their number', async () => {
+  it('gets a 406 with the number of connected replays if it would add or delete rules', async () => {
     const { rules, addRules, open, replayPath } = await localStreams(hourOfPosts(), {
       replayPostsPerSecond: 20,
     });
@@ -430,7 +430,7 @@ describe('a refused request for rules', () => {
     expect(await statuses()).toEqual([201, 200, 200]);
   });
 
-  it('is accepted as soon as the replay has ended', async () => {
+  it('is accepted as soon as the connected replay has ended', async () => {
     const { addRules, see, replayPath } = await localStreams(hourOfPosts());
     await addRules({ value: 'tea' });
     for (let i = 0; i < 10; i++) {
@@ -439,7 +439,7 @@ describe('a refused request for rules', () => {
     }
   });
 
-  it('gets a 429 after 5 changes and lists in 5 s', async () => {
+  it('gets a 429 after 5 changes or lists in 5 s', async () => {
     const { rules, service } = await localStreams([], { limits: 'strict' });
     await rules('GET', '.json');
     service.clock.advance(SECOND);

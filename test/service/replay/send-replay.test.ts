@@ -9,8 +9,8 @@ import { NOW } from '../local-service.js';
 import { originalPost, streamsPost } from '../memory-archive.js';
 import { hourOfPosts, idOf, idsIn, localStreams, START } from './local-streams.js';
 
-describe('a served replay', () => {
-  it('delivers all posts of the window, oldest first, each byte for byte with a line end', async () => {
+describe('a replay response of the local service', () => {
+  it('delivers all posts of the window, oldest first, byte for byte', async () => {
     const posts = hourOfPosts();
     const { see, replayPath } = await localStreams(posts);
     const { status, headers, text, complete } = await see(replayPath());
@@ -26,13 +26,13 @@ describe('a served replay', () => {
     expect(complete).toBe(true);
   });
 
-  it('disconnects after its last message, even if the client requests keep-alive', async () => {
+  it('closes the connection after its last message, even if the client requests keep-alive', async () => {
     const { see, replayPath } = await localStreams();
     const { headers } = await see(replayPath(), { connection: 'keep-alive' });
     expect(headers.connection).toBe('close');
   });
 
-  it('includes fromDate and excludes toDate', async () => {
+  it('includes posts at fromDate, but not at toDate', async () => {
     const { see, replayPath } = await localStreams(hourOfPosts());
     const { messages } = await see(replayPath('firehose', START + 5 * MINUTE, START + 8 * MINUTE));
     expect(idsIn(messages)).toEqual([idOf(5), idOf(6), idOf(7)]);
@@ -46,7 +46,7 @@ describe('a served replay', () => {
     ]);
   });
 
-  it('never sends a carriage return within a message', async () => {
+  it('contains no carriage return within a message', async () => {
     const raw = (id: string) =>
       `{"created_at":"Wed May 15 10:00:00 +0000 2024",\r\n"id":${id},"id_str":"${id}",\r"text":"a\\r\\nb"}`;
     const [post] = hourOfPosts(1);
@@ -58,8 +58,8 @@ describe('a served replay', () => {
   });
 });
 
-describe('a replay of the type', () => {
-  it('rulestream delivers the posts that match rules, with their tags and exact ids', async () => {
+describe('a replay of the local service', () => {
+  it('of type rulestream delivers the posts that match its rules, with tags and exact ids', async () => {
     const text = (i: number) => ['black tea', 'green tea', 'coffee'][i % 3] as string;
     const { see, replayPath, addRules } = await localStreams(hourOfPosts(6, text));
     const [tea, green] = await addRules({ value: 'tea', tag: 'drinks' }, { value: 'green' });
@@ -72,7 +72,7 @@ describe('a replay of the type', () => {
     expect(messages[0]).toContain(`"id":${tea},"id_str":"${tea}"`);
   });
 
-  it('rulestream lists the rules under gnip in Activity Streams', async () => {
+  it('of type rulestream lists matching rules under gnip in Activity Streams', async () => {
     const { MemoryArchive } = await import('../memory-archive.js');
     const archive = new MemoryArchive([streamsPost(START, '7', 'tea')], 'activity_streams');
     const { see, replayPath, addRules } = await localStreams([], { archive });
@@ -83,13 +83,13 @@ describe('a replay of the type', () => {
     ]);
   });
 
-  it('powertrack delivers the same as rulestream', async () => {
+  it('of type powertrack delivers the same posts as rulestream', async () => {
     const { see, replayPath, addRules } = await localStreams(hourOfPosts(3));
     await addRules({ value: 'tea' });
     expect((await see(replayPath('powertrack'))).messages).toHaveLength(4);
   });
 
-  it('sample10 always delivers the same tenth of all posts, as the operator `sample:10`', async () => {
+  it('of type sample10 always delivers the same tenth of all posts, that of the operator `sample:10`', async () => {
     const posts = hourOfPosts(1000).map((post, i) => ({ ...post, at: START + i * SECOND }));
     const { see, replayPath } = await localStreams(posts);
     const [first, second] = [await see(replayPath('sample10')), await see(replayPath('sample10'))];
@@ -104,7 +104,7 @@ describe('a replay of the type', () => {
     expect(first.messages.length).toBeLessThan(150);
   });
 
-  it('mentions delivers the posts that mention someone', async () => {
+  it('of type mentions delivers the posts that mention a user', async () => {
     const archive = openSampleArchive({ now: () => NOW });
     const { see, replayPath } = await localStreams([], { archive });
     const all = await see(replayPath('firehose'));
@@ -120,7 +120,7 @@ describe('a replay of the type', () => {
     expect(expected.length).toBeLessThan(posts.length);
   });
 
-  it('firehose delivers no matching rules, even if the stored posts have some', async () => {
+  it('of type firehose delivers no matching rules, even if the stored posts contain some', async () => {
     const [post] = hourOfPosts(1);
     if (post === undefined) throw new Error('no post');
     const activity = post.activity.withMatchingRules([{ tag: 'old', id: '9' }]);
@@ -129,15 +129,15 @@ describe('a replay of the type', () => {
     expect(JSON.parse(messages[0] as string).matching_rules).toEqual([]);
   });
 
-  it('decahose, or any other unknown type, gets a 404', async () => {
+  it('of type decahose or any other unknown type gets a 404', async () => {
     const { see, replayPath } = await localStreams();
     for (const type of ['decahose', 'constructor', 'Firehose'])
       expect((await see(replayPath(type))).status).toBe(404);
   });
 });
 
-describe('a live stream', () => {
-  it('flushes each message before the next', async () => {
+describe('a stream of the local service', () => {
+  it('flushes each message before it sends the next', async () => {
     const { open, replayPath } = await localStreams(hourOfPosts(2), { replayPostsPerSecond: 4 });
     const connection = await open(replayPath());
     const text = await connection.until(text => text.includes('\r\n'));
@@ -183,7 +183,7 @@ describe('a live stream', () => {
     expect(errors).toEqual([]);
   });
 
-  it('ends with the service', async () => {
+  it('ends when the service stops', async () => {
     const { open, replayPath, service, errors } = await localStreams(hourOfPosts(), {
       replayPostsPerSecond: 5,
     });
@@ -194,7 +194,7 @@ describe('a live stream', () => {
     expect(errors).toEqual([]);
   });
 
-  it('waits for a slow client without losing a message', async () => {
+  it('waits for a slow client and loses no message', async () => {
     const { open, replayPath } = await localStreams(largePosts(150));
     const connection = await open(replayPath());
     connection.pause();
@@ -204,7 +204,7 @@ describe('a live stream', () => {
     expect([messages.length, complete]).toEqual([151, true]);
   });
 
-  it('does not catch up after delays of the service, which would overflow a client', async () => {
+  it('does not catch up faster after it was delayed, which would overflow the client', async () => {
     const posts = largePosts(30);
     const options = { replayPostsPerSecond: 50, streamBacklogBytes: 500_000 };
     const { see, archive, replayPath } = await localStreams(posts, options);
@@ -215,7 +215,7 @@ describe('a live stream', () => {
     expect((await see(replayPath())).messages).toHaveLength(31);
   });
 
-  it('disconnects a client whose backlog exceeds the limit, and sends the reason first', async () => {
+  it('disconnects a client whose backlog exceeds the limit, after it sends the reason', async () => {
     const options = { replayPostsPerSecond: 1e6, streamBacklogBytes: 500_000 };
     const posts = largePosts(400);
     const { open, replayPath, errors, archive } = await localStreams(posts, options);

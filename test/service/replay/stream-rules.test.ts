@@ -17,8 +17,8 @@ function rulesOf({ text }: Reply): readonly Rule[] {
   return (parseExact(text) as { readonly rules: readonly Rule[] }).rules;
 }
 
-describe('stored rules', () => {
-  it('survive a restart with their ids, which are not reused', async () => {
+describe('replay rules stored by the local service', () => {
+  it('keep their ids across a restart, and these are not used again', async () => {
     const stateFolder = await temporaryFolder();
     const first = await localStreams([], { stateFolder });
     const ids = await first.addRules({ value: 'tea', tag: 't' }, { value: 'milk' });
@@ -40,7 +40,7 @@ describe('stored rules', () => {
     expect(rulesOf(await rules('GET', '.json'))).toHaveLength(20);
   });
 
-  it('are not added if they cannot be stored, and the response reports it', async () => {
+  it('are not added if they cannot be written, and the response says why', async () => {
     const stateFolder = await temporaryFolder();
     const { rules, errors } = await localStreams([], { stateFolder });
     await writeFile(join(stateFolder, 'stream-rules'), 'in the way');
@@ -49,7 +49,7 @@ describe('stored rules', () => {
     expect(rulesOf(await rules('GET', '.json'))).toEqual([]);
   });
 
-  it('keep the service from starting if they cannot be read', async () => {
+  it('cause the service not to start if they cannot be read', async () => {
     const stateFolder = await temporaryFolder();
     await mkdir(join(stateFolder, 'stream-rules'));
     await writeFile(join(stateFolder, 'stream-rules', 'rules.json'), '{"rules":');

@@ -13,8 +13,8 @@ const token = fc.record({
   request: fc.stringMatching(/^[A-Za-z0-9_-]{16}$/),
 });
 
-describe('a next token', () => {
-  it('is decoded by every service with the same seed', () => {
+describe('the `next` token of a search', () => {
+  it('is accepted by every service with the same seed', () => {
     fc.assert(
       fc.property(token, given => {
         const text = createNextTokens('seed').encode(given);
@@ -25,7 +25,7 @@ describe('a next token', () => {
     );
   });
 
-  it('is refused if any of its characters is changed', () => {
+  it('is rejected if any character is changed', () => {
     const tokens = createNextTokens(1);
     fc.assert(
       fc.property(token, fc.nat(), fc.constantFrom(...'Aa0+/ =-_é'), (given, at, character) => {
@@ -38,7 +38,7 @@ describe('a next token', () => {
     );
   });
 
-  it('is refused if it is any other string', () => {
+  it('is rejected if it is any other string', () => {
     const tokens = createNextTokens(1);
     fc.assert(
       fc.property(fc.string(), text => {
@@ -48,14 +48,14 @@ describe('a next token', () => {
     expect(tokens.decode('')).toBeUndefined();
   });
 
-  it('is refused if it has the earlier array form, even with a valid signature', () => {
+  it('is rejected in the array form of an earlier version, even with a valid signature', () => {
     const text =
       'VYSAXPfQdIrkzeDaBamCB1sxNzA1Mjc2ODAwMDA1LDE3MDQwNjcyMDAwMDAsMTcwNjc0NTYwMDAwMCwx' +
       'NzA1Mjc2ODAwMDAwLCIxNzQ2NzIwMDAwMDAwMDAwMDAwIiwiYWJjZGVmZ2hpamtsbW5vcCJd';
     expect(createNextTokens(7).decode(text)).toBeUndefined();
   });
 
-  it('is short enough for a query string', () => {
+  it('is short enough for the query of a URL', () => {
     fc.assert(
       fc.property(token, given => {
         expect(createNextTokens('seed').encode(given).length).toBeLessThan(256);

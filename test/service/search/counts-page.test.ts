@@ -17,7 +17,7 @@ const periods = (page: Page) => page.results.map(bucket => String(bucket.timePer
 const countsOf = (page: Page) => page.results.map(bucket => Number(bucket.count));
 const post = (time: string, id: string) => originalPost(parseTimestamp(time) as number, id, 'tea');
 
-describe('the counts endpoint', () => {
+describe('the counts endpoint of the local service', () => {
   it('counts by hour over the last 30 days by default', async () => {
     const { counts } = await local([
       post('202405151200', '3'),
@@ -61,7 +61,7 @@ describe('the counts endpoint', () => {
     expect(countsOf(page).at(-1)).toBe(1);
   });
 
-  it('names the first bucket of an unaligned window by its floored start', async () => {
+  it('labels the first bucket of an unaligned window with its start, rounded down', async () => {
     const { counts } = await local([post('202405010029', '1'), post('202405010030', '2')]);
     const { page } = await counts({
       query: 'tea',
@@ -75,7 +75,7 @@ describe('the counts endpoint', () => {
     ]);
   });
 
-  it('includes the bucket of the current minute, in which no post is old enough yet', async () => {
+  it('includes the bucket of the current minute, whose posts are not searchable yet', async () => {
     const { counts, service } = await local([originalPost(NOW, '1', 'tea')]);
     service.clock.set(Date.UTC(2024, 4, 15, 12, 36, 10));
     const { page } = await counts({ query: 'tea', bucket: 'minute', fromDate: '202405151233' });
@@ -87,7 +87,7 @@ describe('the counts endpoint', () => {
     ]);
   });
 
-  it('returns 31 days in one response, with next for the rest', async () => {
+  it('returns 31 days in one response, with a `next` token for the rest', async () => {
     const { pages } = await local(teaPosts(110, { every: DAY, newest: DAY }));
     const all = await pages(
       'counts',
@@ -122,7 +122,7 @@ describe('the counts endpoint', () => {
     expect(all.every(page => page.results.length <= 31)).toBe(true);
   });
 
-  it('times out at whole buckets, and continues with next', async () => {
+  it('stops after whole buckets when time runs out, and continues with `next`', async () => {
     const { pages, archive } = await local(teaPosts(10, { every: DAY, newest: DAY }));
     archive.bucketsUntilTimeout = 2;
     const all = await pages('counts', { query: 'tea', bucket: 'day', fromDate: '202405060000' });
@@ -136,7 +136,7 @@ describe('the counts endpoint', () => {
     expect(all.flatMap(countsOf)).toEqual([...Array(9).fill(1), 0]);
   });
 
-  it('returns the same page for a repeated next, even if its time limit ends it elsewhere', async () => {
+  it('returns the same page for a repeated `next`, even if the time limit ends it elsewhere', async () => {
     const { pages, counts, archive } = await local(teaPosts(10, { every: DAY, newest: DAY }));
     const request = { query: 'tea', bucket: 'day', fromDate: '202405060000' };
     archive.bucketsUntilTimeout = 2;
@@ -148,7 +148,7 @@ describe('the counts endpoint', () => {
     }
   });
 
-  it('times out with a planted fault', async () => {
+  it('stops early if a fault with a time limit is planted', async () => {
     const { pages, service } = await local(teaPosts(10, { every: DAY, newest: DAY }));
     service.faults.plant({ kind: 'counts-timeout', buckets: 3, times: 2 });
     const all = await pages('counts', { query: 'tea', bucket: 'day', fromDate: '202405060000' });
@@ -156,7 +156,7 @@ describe('the counts endpoint', () => {
     expect(all.flatMap(countsOf)).toEqual([...Array(9).fill(1), 0]);
   });
 
-  it('passes its deadline to the archive', async () => {
+  it('passes its time limit to the archive', async () => {
     const archive = new MemoryArchive([]);
     const deadlines: unknown[] = [];
     const { counts } = await local([], {
@@ -176,7 +176,7 @@ describe('the counts endpoint', () => {
     expect(deadlines).toEqual([250]);
   });
 
-  it('returns the newest buckets first with an option', async () => {
+  it('returns the newest buckets first if an option is set', async () => {
     const posts = teaPosts(100, { every: DAY, newest: DAY });
     const { pages } = await local(posts, { countsOrder: 'descending' });
     const request = {
@@ -195,7 +195,7 @@ describe('the counts endpoint', () => {
     expect(all.flatMap(countsOf)).toEqual(forwards.flatMap(countsOf).toReversed());
   });
 
-  it('times out at whole buckets when newest first, and continues with next', async () => {
+  it('stops after whole buckets, newest first, when time runs out, and continues with `next`', async () => {
     const posts = teaPosts(4, { every: DAY, newest: DAY });
     const { pages, archive } = await local(posts, { countsOrder: 'descending' });
     archive.bucketsUntilTimeout = 2;
@@ -210,7 +210,7 @@ describe('the counts endpoint', () => {
   });
 
   it.each(['ascending', 'descending'] as const)(
-    'returns one whole bucket, %s, if time runs out within it',
+    'returns one whole bucket, %s, even if time runs out within it',
     async countsOrder => {
       const posts = teaPosts(4, { every: DAY, newest: DAY });
       const { pages, archive } = await local(posts, { countsOrder });
@@ -225,7 +225,7 @@ describe('the counts endpoint', () => {
   );
 
   it.each(['ascending', 'descending'] as const)(
-    'counts each bucket exactly once and completely, %s, even if the archive stops within a bucket',
+    'counts each bucket once and completely, %s, even if the archive stops within a bucket',
     async countsOrder => {
       const archive = new MemoryArchive(teaPosts(24, { every: DAY / 4, newest: DAY / 4 }));
       const { pages } = await local([], {
@@ -273,7 +273,7 @@ describe('the counts endpoint', () => {
     },
   );
 
-  it('responds with 422 to a next of other dates or another bucket', async () => {
+  it('responds with 422 to a `next` token of other dates or another bucket', async () => {
     const { counts } = await local();
     const request = { query: 'tea', bucket: 'day', fromDate: '202401010000' };
     const { page } = await counts(request, 'fullarchive');
@@ -285,7 +285,7 @@ describe('the counts endpoint', () => {
     ).toBe(422);
   });
 
-  it('returns counts that add up to the posts of search', async () => {
+  it('returns counts that add up to the number of posts of a search', async () => {
     const start = Date.UTC(2024, 2, 1);
     const span = 45 * DAY;
     const posts = Array.from({ length: 300 }, (_, i) =>

@@ -8,8 +8,8 @@ import { MemoryArchive, originalPost, streamsPost } from '../memory-archive.js';
 
 const TODAY = floorTo(MINUTE, NOW);
 
-describe('the dates of a search', () => {
-  it('default to the last 30 days before the request', async () => {
+describe('the dates of a search of the local service', () => {
+  it('are the last 30 days before the request by default', async () => {
     const edge = TODAY - 30 * DAY;
     const { search } = await local([
       originalPost(NOW - 40 * SECOND, '3', 'tea now'),
@@ -57,7 +57,7 @@ describe('the dates of a search', () => {
     });
   });
 
-  it('include fromDate and exclude toDate', async () => {
+  it('include posts at fromDate, but not at toDate', async () => {
     const [from, to] = [TODAY - DAY, TODAY - HOUR];
     const { search } = await local([
       originalPost(to, '4', 'tea'),
@@ -73,7 +73,7 @@ describe('the dates of a search', () => {
     expect(idsOf(page)).toEqual(['3', '2']);
   });
 
-  it('do not start before the product if only toDate is given', async () => {
+  it('do not start before the first date of the product if only toDate is given', async () => {
     const { search } = await local();
     const whole = await search({ query: 'tea', toDate: '200604010000' }, 'fullarchive');
     expect(whole.page.requestParameters.fromDate).toBe('200603210000');
@@ -94,7 +94,7 @@ describe('the dates of a search', () => {
     ['30day', { fromDate: '202402300000' }, 'Invalid date format'],
     ['30day', { toDate: '' }, 'Invalid date format'],
     ['30day', { fromDate: 202405100000 }, 'must be a string'],
-  ])('of %s are refused with 422: %j', async (product, dates, message) => {
+  ])('of %s are rejected with 422: %j', async (product, dates, message) => {
     const { search } = await local();
     const { status, page } = await search({ query: 'tea', ...dates }, product);
     expect(status).toBe(422);
@@ -105,14 +105,14 @@ describe('the dates of a search', () => {
   it.each([
     ['30day', '202404141234'],
     ['fullarchive', '200603210000'],
-  ])('of %s reach back to %s', async (product, fromDate) => {
+  ])('of %s may reach back to %s', async (product, fromDate) => {
     const { search } = await local();
     expect((await search({ query: 'tea', fromDate }, product)).status).toBe(200);
   });
 });
 
-describe('the posts of a search response', () => {
-  it('are found 30 s after their creation', async () => {
+describe('the posts of a search of the local service', () => {
+  it('can be found 30 s after their creation', async () => {
     const { search, service } = await local([originalPost(NOW, '1', 'tea')]);
     service.clock.advance(30 * SECOND);
     expect((await search({ query: 'tea' })).page.results).toEqual([]);
@@ -120,7 +120,7 @@ describe('the posts of a search response', () => {
     expect(idsOf((await search({ query: 'tea' })).page)).toEqual(['1']);
   });
 
-  it('are newest first, posts of the same instant by id', async () => {
+  it('are sorted from newest to oldest, and by id within the same instant', async () => {
     const at = NOW - DAY;
     const { search } = await local([
       originalPost(at, '99', 'tea'),
@@ -138,7 +138,7 @@ describe('the posts of a search response', () => {
     expect(idsOf((await search({ query: 'green OR (tea -black)' })).page)).toEqual(['1']);
   });
 
-  it('have matching_rules with tag and id, and are otherwise the stored bytes', async () => {
+  it('contain matching_rules with tag and id, and are otherwise the stored bytes', async () => {
     const [post] = teaPosts(1);
     const { search } = await local(post ? [post] : []);
     const { text, page } = await search({ query: 'tea', tag: 'häß "1"' });
@@ -155,7 +155,7 @@ describe('the posts of a search response', () => {
     expect(other.text).not.toContain(`"id":${id}`);
   });
 
-  it('have their matching rules in gnip in Activity Streams', async () => {
+  it('contain their matching rules under gnip in Activity Streams', async () => {
     const archive = new MemoryArchive([streamsPost(NOW - DAY, '1', 'tea')], 'activity_streams');
     const { search } = await local([], { archive });
     const { page } = await search({ query: 'tea', tag: 'drinks' });
@@ -163,7 +163,7 @@ describe('the posts of a search response', () => {
   });
 });
 
-describe('the pages of a search', () => {
+describe('the pages of a search of the local service', () => {
   it('contain at most maxResults posts, 100 by default', async () => {
     const { pages } = await local(teaPosts(101));
     const sizes = async (parameters: object) =>
@@ -173,14 +173,14 @@ describe('the pages of a search', () => {
     expect(await sizes({ maxResults: 500 })).toEqual([101]);
   });
 
-  it('have a next only if more posts remain', async () => {
+  it('have a `next` token only if more posts remain', async () => {
     const { search } = await local(teaPosts(10));
     const { text, page } = await search({ query: 'tea', maxResults: 10 });
     expect(page.results).toHaveLength(10);
     expect(text).not.toContain('"next"');
   });
 
-  it('cover at most 31 days: a longer window continues with next', async () => {
+  it('cover at most 31 days each, and continue a longer window with `next`', async () => {
     const { pages } = await local(teaPosts(9, { every: 10 * DAY, newest: HOUR }));
     const all = await pages('search', { query: 'tea', fromDate: '202401010000' }, 'fullarchive');
     expect(all.map(page => page.results.length)).toEqual([4, 3, 2, 0, 0]);
@@ -192,7 +192,7 @@ describe('the pages of a search', () => {
     }
   });
 
-  it('are the same for the same next, whatever was added since', async () => {
+  it('are the same for the same `next` token, whatever posts were added since', async () => {
     const posts = teaPosts(40, { every: 13 * HOUR, newest: 0 });
     const { search, service } = await local(posts);
     const first = await search({ query: 'tea', maxResults: 10 });
@@ -202,7 +202,7 @@ describe('the pages of a search', () => {
     expect(later.text).toBe(second.text);
   });
 
-  it('exclude posts that were too young at the time of the first page', async () => {
+  it('do not contain posts that were too new at the time of the first page', async () => {
     const posts = [originalPost(NOW - 10 * SECOND, '99', 'tea'), ...teaPosts(20)];
     const { search, service } = await local(posts);
     const first = await search({ query: 'tea', maxResults: 10 });
@@ -211,7 +211,7 @@ describe('the pages of a search', () => {
     expect([...idsOf(first.page), ...idsOf(second.page)]).not.toContain('99');
   });
 
-  it('continue after a restart of the service with the same seed', async () => {
+  it('continue after the service restarts with the same seed', async () => {
     const posts = teaPosts(25);
     const before = await local(posts, { seed: 7 });
     const { page } = await before.search({ query: 'tea', maxResults: 10 });
@@ -225,7 +225,7 @@ describe('the pages of a search', () => {
     );
   });
 
-  it('continue a POST with GET, with next URL-encoded', async () => {
+  it('may be requested by POST first and then by GET, with `next` URL-encoded', async () => {
     const posts = teaPosts(25);
     const { search, ask } = await local(posts);
     const { page } = await search({ query: 'tea', maxResults: 10 });
@@ -234,7 +234,7 @@ describe('the pages of a search', () => {
     expect(idsOf(second.page)).toEqual(posts.slice(10, 20).map(post => post.id));
   });
 
-  it('repeat the last post of the previous page if duplicates are enabled', async () => {
+  it('begin with the last post of the previous page if duplicates are enabled', async () => {
     const posts = teaPosts(30);
     const { pages } = await local(posts, { duplicatesAtPageEdges: true });
     const all = await pages('search', { query: 'tea', maxResults: 10 });
@@ -251,7 +251,7 @@ describe('the pages of a search', () => {
     ['query', { query: 'tea ' }],
     ['tag', { tag: 'x' }],
     ['maxResults', { maxResults: 11 }],
-  ])('are refused with 422 if %s differs from the first', async (_, change) => {
+  ])('are rejected with 422 if %s differs from the first request', async (_, change) => {
     const { search } = await local(teaPosts(20));
     const { page } = await search({ query: 'tea', maxResults: 10 });
     const reply = await search({ query: 'tea', maxResults: 10, ...change, next: page.next });
@@ -259,7 +259,7 @@ describe('the pages of a search', () => {
     expect(reply.page.error?.message).toContain('repeat the identical request');
   });
 
-  it('are refused with 422 if a date, the product or the endpoint differs', async () => {
+  it('are rejected with 422 if a date, the product or the endpoint differs', async () => {
     const { search, counts } = await local(teaPosts(20));
     const { page } = await search({ query: 'tea', maxResults: 10 });
     const again = { query: 'tea', maxResults: 10, next: page.next };
@@ -273,10 +273,13 @@ describe('the pages of a search', () => {
     expect((await counts({ query: 'tea', next: page.next })).status).toBe(422);
   });
 
-  it.each(['', 'x', 'null', 'AAAA', 12])('are refused with 422 for the next %j', async next => {
-    const { search } = await local(teaPosts(20));
-    expect((await search({ query: 'tea', next })).status).toBe(422);
-  });
+  it.each(['', 'x', 'null', 'AAAA', 12])(
+    'are rejected with 422 for the `next` token %j',
+    async next => {
+      const { search } = await local(teaPosts(20));
+      expect((await search({ query: 'tea', next })).status).toBe(422);
+    },
+  );
 
   it('contain every match of the window exactly once, for any posts and page size', async () => {
     // The posts are close to the limits of 31 days. Many of them have the same time.
@@ -319,7 +322,7 @@ describe('the pages of a search', () => {
     );
   });
 
-  it('are refused if the query has too many phrases', async () => {
+  it('are rejected if the query has too many phrases', async () => {
     const { search } = await local();
     const phrases = (count: number) =>
       Array.from({ length: count }, (_, index) => `"a ${index} b"`).join(' OR ');
@@ -331,7 +334,7 @@ describe('the pages of a search', () => {
 });
 
 describe('a search with a time limit', () => {
-  it('ends its page early with a next, and finds each post exactly once over all pages', async () => {
+  it('ends its page early with a `next` token, and finds each post once over all pages', async () => {
     const posts = Array.from({ length: 40 }, (_, i) => ({
       text: 'tea',
       postedAt: NOW - (i + 2) * MINUTE,
@@ -355,7 +358,7 @@ describe('a search with a time limit', () => {
     expect(late.flatMap(idsOf)).toEqual(whole.flatMap(idsOf));
   });
 
-  it('loses no post if a repeated next ends its page elsewhere', async () => {
+  it('loses no post if a page that is requested again ends elsewhere', async () => {
     const { search, pages, archive } = await local(teaPosts(31));
     const request = { query: 'tea', maxResults: 10 };
     const [first, ...whole] = await pages('search', request);
@@ -377,7 +380,7 @@ describe('a search with a time limit', () => {
     }
   });
 
-  it('passes its deadline to the archive', async () => {
+  it('passes its time limit to the archive', async () => {
     const { search, archive } = await local(teaPosts(3), { searchTimeoutMs: 250 });
     const reached = { at: NOW - DAY, id: '0' };
     const found = vi.spyOn(archive, 'search');
