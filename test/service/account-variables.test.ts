@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { shellWord } from '../../src/service/account-variables.js';
 
 describe('a value quoted for a shell', () => {
-  it('is read back unchanged by the shell, for any content', () => {
+  it('is read back unchanged by the shell, whatever it contains', () => {
     const words = fc.sample(fc.string({ unit: fc.constantFrom(...'\'"\\$`!#&;|<>* \n\tab') }), 300);
     const script = words.map(word => `printf '%s\\0' ${shellWord(word)}`).join('\n');
     const { stdout } = spawnSync('bash', ['-c', script], { encoding: 'utf8' });

@@ -62,8 +62,8 @@ function runAs(command: readonly string[], args: readonly string[], env: NodeJS.
   return { child, ended, ready: once(child.stdout, 'data').then(([chunk]) => String(chunk)) };
 }
 
-describe('the service command', () => {
-  it.concurrent('prints one line of JSON with snake-case names when it is ready', async () => {
+describe('the command millrace-service', () => {
+  it.concurrent('prints one line of JSON with snake_case names when it is ready', async () => {
     const { child, ended, ready } = run(
       ...['--json', '--seed', '5', '--account', 'acme', '--consumer-key', 'shop'],
       ...[
@@ -111,7 +111,7 @@ describe('the service command', () => {
     expect(end.stdout.trimEnd().split('\n')).toHaveLength(1);
   });
 
-  it.concurrent('prints its URL and how to try it, and ends on Ctrl+C', async () => {
+  it.concurrent('prints its URL and how to try it, and exits on Ctrl+C', async () => {
     const { child, ended, ready } = run('--limits', 'relaxed', '--no-control');
     const summary = await ready;
     expect(summary).toMatch(/base URL +http:\/\/127\.0\.0\.1:\d+\n/);
@@ -133,7 +133,7 @@ describe('the service command', () => {
     expect(await ended).toMatchObject({ code: 0, signal: null, stderr: '' });
   });
 
-  it.concurrent('prints the links with its token if it listens on every address, and ends on SIGTERM', async () => {
+  it.concurrent('prints links with its token if it listens on every address, and exits on SIGTERM', async () => {
     const { child, ended, ready } = run('--host', '0.0.0.0');
     const summary = await ready;
     const [, link = '', token] =
@@ -151,13 +151,13 @@ describe('the service command', () => {
     expect(await ended).toMatchObject({ code: 0, signal: null, stderr: '' });
   });
 
-  it.concurrent('generates a token if its environment has an empty one, as in compose.yaml', async () => {
+  it.concurrent('generates a token if its environment contains an empty one, as in compose.yaml', async () => {
     const { child, ready } = runAs([CLI], ['--host', '0.0.0.0'], { MILLRACE_SERVICE_TOKEN: '' });
     expect(await ready).toMatch(/\/console\/sign-in\?token=[\w-]{32}\n/);
     child.kill('SIGTERM');
   });
 
-  it.concurrent('uses the token of its environment, and does not mention a default password', async () => {
+  it.concurrent('uses the token of its environment, and does not print a default password', async () => {
     const env = { MILLRACE_SERVICE_TOKEN: 'a-token-of-our-own' };
     const args = ['--host', '0.0.0.0', '--password', 'own', '--no-control'];
     const { child, ready } = runAs([CLI], args, env);
@@ -170,7 +170,7 @@ describe('the service command', () => {
     asOption.child.kill('SIGTERM');
   });
 
-  it.concurrent('refuses a host of another machine and a weak token, without printing it', async () => {
+  it.concurrent('rejects a host of another machine and a weak token, without printing the token', async () => {
     const other = await endOf(['--host', '192.0.2.77']);
     expect(other).toMatchObject({ code: 2, stdout: '' });
     expect(other.stderr).toContain(
@@ -181,7 +181,9 @@ describe('the service command', () => {
     expect(short.stderr).not.toContain('short');
   });
 
-  it.concurrent('ends when the npm that started it receives a SIGTERM', async ({ expect }) => {
+  it.concurrent('exits when the npm process that started it receives a SIGTERM', async ({
+    expect,
+  }) => {
     const folder = await temporaryFolder();
     const script = `"${process.execPath}" "${CLI}" --json`;
     await writeFile(
@@ -220,14 +222,14 @@ describe('the service command', () => {
     [['--port', 'http'], '`port` must be a whole number from 0 to 65535, got "http"'],
     [['--heartbeat-seconds', 'soon'], 'got "soon"'],
     [['--limits', 'none'], "'strict' or 'relaxed'"],
-  ])('ends with 2 and the reason for %j', async (args, message) => {
+  ])('exits with 2 and the reason for %j', async (args, message) => {
     const end = await endOf(args);
     expect(end).toMatchObject({ code: 2, stdout: '' });
     expect(end.stderr).toContain(message);
     expect(end.stderr).not.toContain('    at ');
   });
 
-  it.concurrent('ends with 2 for a port that is in use', async () => {
+  it.concurrent('exits with 2 if its port is in use', async () => {
     const server = net.createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as net.AddressInfo;
@@ -237,7 +239,7 @@ describe('the service command', () => {
     expect(end.stderr).toContain(`Port ${port} is in use`);
   });
 
-  it.concurrent('ends with 1 and the reason for a folder that does not exist', async () => {
+  it.concurrent('exits with 1 and the reason if the folder does not exist', async () => {
     const end = await endOf(['--archive', '/no/such/folder', '--json']);
     expect(end).toMatchObject({ code: 1, stdout: '' });
     expect(end.stderr).toContain('/no/such/folder');
@@ -254,7 +256,7 @@ describe('the service command', () => {
 });
 
 describe('the variables printed by --env', () => {
-  it.concurrent('describe the running service, whatever it was started with', async () => {
+  it.concurrent('describe the running service, whatever its options', async () => {
     const options = ['--posts-per-minute', '60', '--seed', 'one', '--limits', 'relaxed'];
     const { child, ready } = run('--json', '--account', 'acme', '--password', 'own', ...options);
     const { base_url: url, local_service: posts } = JSON.parse(await ready);
@@ -268,7 +270,7 @@ describe('the variables printed by --env', () => {
     child.kill('SIGTERM');
   });
 
-  it.concurrent('include every setting that a family of calls needs, for a shell and for --env-file', async () => {
+  it.concurrent('include every setting for all endpoints, as shell commands and in the format of --env-file', async () => {
     const folder = await temporaryFolder();
     const { child, ready } = run('--json', '--account', "it's", '--label', '$(x) `y`');
     const { base_url: url } = JSON.parse(await ready);
@@ -299,7 +301,7 @@ describe('the variables printed by --env', () => {
     child.kill('SIGTERM');
   });
 
-  it.concurrent('lead to this service even if the environment has addresses of another', async () => {
+  it.concurrent('replace the addresses of another service in the environment', async () => {
     const addresses = Object.entries(SETTINGS).filter(([, { kind }]) => kind === 'url');
     const others = Object.fromEntries(
       addresses.map(([, { env }]) => [env, 'https://other.example']),
@@ -324,7 +326,7 @@ describe('the variables printed by --env', () => {
     child.kill('SIGTERM');
   });
 
-  it.concurrent('require the token of a service that has one, and allow http to its origin', async () => {
+  it.concurrent('include the token of a service that has one, and allow http to its origin', async () => {
     const token = 'a-token-of-our-own';
     const { child, ready } = run('--json', '--host', '0.0.0.0', '--token', token);
     const { base_url: url } = JSON.parse(await ready);
@@ -338,7 +340,7 @@ describe('the variables printed by --env', () => {
     child.kill('SIGTERM');
   });
 
-  it.concurrent('identify the archive, so that a checkpoint of another archive is refused', async () => {
+  it.concurrent('identify the archive, so that a checkpoint from another archive is not continued', async () => {
     const folder = await temporaryFolder();
     const [post] = samplePosts(Date.UTC(2026, 0, 1), { postsPerMinute: 60 });
     await writeFile(path.join(folder, 'posts.jsonl'), post?.raw ?? '');
@@ -349,7 +351,7 @@ describe('the variables printed by --env', () => {
     child.kill('SIGTERM');
   });
 
-  it.concurrent('are refused without a running service at the port, with advice to start it', async () => {
+  it.concurrent('are replaced by an error with advice if no service runs at the port', async () => {
     const server = createServer((_, response) => response.writeHead(404).end());
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const port = String((server.address() as net.AddressInfo).port);
@@ -369,14 +371,14 @@ describe('the variables printed by --env', () => {
   it.concurrent.each([
     [['--env'], '--env needs the --port of the service'],
     [['--env', '--port', '8080', '--seed', 'one'], '--env asks the service that runs at --port'],
-  ])('are not printed for %j', async (args, message) => {
+  ])('are replaced by an error for %j', async (args, message) => {
     const end = await endOf(args);
     expect(end).toMatchObject({ code: 2, stdout: '' });
     expect(end.stderr).toContain(message);
   });
 });
 
-describe('an installed service command', () => {
+describe('the installed command millrace-service', () => {
   it.concurrent.each([
     ['its name in the path', {}, 'Usage: millrace-service [options]'],
     ['npx', { npm_command: 'exec' }, 'Usage: npx millrace-service [options]'],
@@ -389,7 +391,7 @@ describe('an installed service command', () => {
       },
       'Usage: npm run posts -- [options]',
     ],
-  ])('shows in its help how it was started: by %s', async (_name, env, usage) => {
+  ])('shows in its help the way in which it was started: by %s', async (_name, env, usage) => {
     const folder = await temporaryFolder();
     const binary = path.join(folder, 'millrace-service');
     await symlink(CLI, binary);
@@ -421,7 +423,7 @@ const NOT_OF_A_SERVICE: readonly SettingName[] = [
 
 describe('`await using` on a service', () => {
   it.concurrent.each(['service', 'addresses'])(
-    'stops the service at the end of the scope of the %s, and the process ends',
+    'stops the service at the end of the scope of the %s, and the process exits',
     async what => {
       const script = compiled(path.join(import.meta.dirname, 'service-to-leave.ts'));
       const child = spawn(process.execPath, [script, what], {

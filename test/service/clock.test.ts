@@ -12,8 +12,8 @@ function thrown(call: () => void): unknown {
   return undefined;
 }
 
-describe('the clock of the service', () => {
-  it('runs with real time until it is moved', () => {
+describe('the adjustable clock of the local service', () => {
+  it('runs in real time until it is moved', () => {
     const clock = new Clock();
     const before = Date.now();
     const now = clock.now();
@@ -21,7 +21,7 @@ describe('the clock of the service', () => {
     expect(now).toBeLessThanOrEqual(Date.now());
   });
 
-  it('continues to run from the time to which it is set', async () => {
+  it('continues to run after it is set', async () => {
     const clock = new Clock();
     const instant = Date.UTC(2012, 0, 1);
     clock.set(instant);
@@ -44,13 +44,13 @@ describe('the clock of the service', () => {
       expect(clock.now()).toBe(Date.UTC(2012, 0, 1));
     });
 
-    it('can be moved', () => {
+    it('can still be moved', () => {
       const clock = frozen();
       clock.advance(15 * DAY);
       expect(clock.now()).toBe(Date.UTC(2012, 0, 16));
     });
 
-    it('continues when resumed', () => {
+    it('runs again after it is resumed', () => {
       const clock = frozen();
       clock.resume();
       expect(clock.frozen).toBe(false);
@@ -58,7 +58,7 @@ describe('the clock of the service', () => {
       expect(clock.now()).toBeLessThan(Date.UTC(2012, 0, 2));
     });
 
-    it('returns to the time of the system when it is reset', () => {
+    it('returns to the system time when it is reset', () => {
       const clock = frozen();
       clock.resume();
       clock.reset();
@@ -66,7 +66,7 @@ describe('the clock of the service', () => {
     });
   });
 
-  it('runs alarms in order of time, and chained alarms in one move', () => {
+  it('fires alarms in order of time, even alarms set by other alarms, in one move', () => {
     const clock = new Clock();
     clock.freeze();
     clock.set(0);
@@ -84,12 +84,12 @@ describe('the clock of the service', () => {
     expect(rung).toEqual(['first', 'second', 'third']);
   });
 
-  it('runs alarms while it is not frozen', async () => {
+  it('fires alarms in real time while it is not frozen', async () => {
     const clock = new Clock();
     await new Promise<void>(resolve => clock.at(clock.now() + 10, () => resolve()));
   });
 
-  it('reports each move before it runs alarms', () => {
+  it('reports each move before it fires alarms', () => {
     const clock = new Clock();
     clock.freeze();
     clock.set(HOUR);
@@ -103,7 +103,7 @@ describe('the clock of the service', () => {
     expect(told).toEqual([0, 3 * HOUR, 'rung']);
   });
 
-  it('accepts the instants that the control path accepts', () => {
+  it('accepts the same instants as the control API', () => {
     const clock = new Clock();
     clock.freeze();
     const at = Date.UTC(2024, 0, 31);
@@ -127,7 +127,7 @@ describe('the clock of the service', () => {
     expect(clock.now()).toBe(at + 30 * MINUTE + 1);
   });
 
-  it('takes a time without an offset as UTC, whatever the time zone of the machine', () => {
+  it('interprets a time without an offset as UTC in any time zone of the machine', () => {
     vi.stubEnv('TZ', 'America/New_York');
     try {
       expect(new Date(2024, 0, 31).getTimezoneOffset()).toBe(300);
@@ -149,7 +149,7 @@ describe('the clock of the service', () => {
     [null, /`set` .*, got null$/],
     [[2024], /`set` .*, got 2024$/],
     [8.64e15, /from the year 1 to the year 9999$/],
-  ])('refuses the instant %s and does not move', (instant, message) => {
+  ])('rejects the instant %s and does not move', (instant, message) => {
     const clock = new Clock();
     clock.freeze();
     const before = clock.now();
@@ -160,7 +160,7 @@ describe('the clock of the service', () => {
   });
 
   it.each([Number.POSITIVE_INFINITY, Number.NaN, 'a while', '5 years', null, {}])(
-    'refuses to advance by %s and does not move',
+    'rejects an advance by %s and does not move',
     by => {
       const clock = new Clock();
       clock.freeze();

@@ -6,8 +6,8 @@ import { local, NOW, teaPosts } from './local-service.js';
 const send = (method: string, body?: unknown): RequestInit =>
   body === undefined ? { method } : { method, body: JSON.stringify(body) };
 
-describe('the control path', () => {
-  describe('for the clock', () => {
+describe('the control API of the local service', () => {
+  describe('for its clock', () => {
     const withClock = async () => {
       const { ask, service } = await local();
       const clock = async (method: string, body?: unknown) => {
@@ -18,7 +18,7 @@ describe('the control path', () => {
       return { clock, service };
     };
 
-    it('shows the time', async () => {
+    it('returns the time', async () => {
       const { clock } = await withClock();
       expect(await clock('GET')).toEqual({ now: new Date(NOW).toISOString(), frozen: true });
     });
@@ -51,7 +51,7 @@ describe('the control path', () => {
     });
   });
 
-  it('moves the time that searches use', async () => {
+  it('moves the clock that searches use', async () => {
     const { ask, search } = await local(teaPosts(3));
     await ask('/_control/clock', send('POST', { advance: '31d' }));
     expect((await search({ query: 'tea' })).page.results).toEqual([]);
@@ -69,7 +69,7 @@ describe('the control path', () => {
     [{ frozen: 'yes' }, 422],
     [{ jump: 1 }, 422],
     [[], 400],
-  ])('refuses to move the clock by %j', async (change, status) => {
+  ])('rejects a move of the clock by %j', async (change, status) => {
     const { ask, service } = await local();
     const reply = await ask('/_control/clock', send('POST', change));
     expect(reply.status).toBe(status);
@@ -98,7 +98,7 @@ describe('the control path', () => {
     expect(await list()).toEqual([]);
   });
 
-  it('refuses an impossible fault with 422, and a body that is not JSON with 400', async () => {
+  it('rejects an impossible fault with 422, and a body that is not JSON with 400', async () => {
     const { ask } = await local();
     const reply = await ask('/_control/faults', send('POST', { kind: 'cut' }));
     expect([reply.status, reply.page.error?.message]).toEqual([
@@ -109,7 +109,7 @@ describe('the control path', () => {
     expect((await ask('/_control/faults', send('PUT', {}))).status).toBe(405);
   });
 
-  it('is never affected by a fault', async () => {
+  it('is never affected by a planted fault', async () => {
     const { ask, service } = await local();
     service.faults.plant({ kind: 'status', status: 500, times: 'always' });
     expect((await ask('/_control/faults')).status).toBe(200);
@@ -119,7 +119,7 @@ describe('the control path', () => {
     { origin: 'http://example.com' },
     { host: 'example.com' },
     { host: '127.0.0.1.nip.io' },
-  ])('refuses requests of web pages: %j', async headers => {
+  ])('rejects requests from web pages: %j', async headers => {
     const { baseUrl } = await local();
     const status = await new Promise((resolve, reject) => {
       http
@@ -138,7 +138,7 @@ describe('the control path', () => {
   });
 });
 
-describe('the control path of a service with a token', () => {
+describe('the control API of a service with a token', () => {
   const TOKEN = 'the-token-of-a-test';
   const PATHS = ['clock', 'faults', 'requests', 'posts', 'grants', 'snapshot'];
   const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
@@ -164,7 +164,7 @@ describe('the control path of a service with a token', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  it('responds to any host name but to no web page', async () => {
+  it('responds to any host name, but not to a web page', async () => {
     const { baseUrl, ask } = await local([], { token: TOKEN });
     const statusAs = (host: string) =>
       new Promise(resolve => {

@@ -2,8 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { EventLoopYield } from '../../src/service/event-loop-yield.js';
 
-describe('an EventLoopYield', () => {
-  it('lets other requests run between any two of many tasks', async () => {
+describe('EventLoopYield', () => {
+  it('lets the event loop serve other requests between any two of many tasks', async () => {
     let resumed = 0;
     let working = 10;
     const works = Array.from({ length: working }, async () => {

@@ -6,7 +6,7 @@ import { AUTHORIZATION, NOW } from './local-service.js';
 import { MemoryArchive } from './memory-archive.js';
 import { hourOfPosts, idOf, idsIn, localStreams } from './replay/local-streams.js';
 
-describe('a post deleted by compliance events', () => {
+describe('a post of the local service that a compliance event deletes', () => {
   const SEARCH = '/search/30day/accounts/local/dev.json?query=tea&maxResults=500';
   const COUNTS = '/search/30day/accounts/local/dev/counts.json?query=tea';
 
@@ -19,7 +19,7 @@ describe('a post deleted by compliance events', () => {
     };
   };
 
-  it('disappears from search and replay, but not from counts', async () => {
+  it('is missing from search and replay, but included in counts', async () => {
     const { service, addresses, see, replayPath } = await localStreams(hourOfPosts());
     const before = await ask(addresses.baseUrl, COUNTS);
     service.compliance.inject(deletion(idOf(5)));
@@ -33,7 +33,7 @@ describe('a post deleted by compliance events', () => {
     expect(before.totalCount).toBe(60);
   });
 
-  it('does not shorten pages', async () => {
+  it('does not make pages shorter', async () => {
     const { service, addresses } = await localStreams(hourOfPosts());
     for (let i = 0; i < 60; i += 2) service.compliance.inject(deletion(idOf(i)));
     const path = SEARCH.replace('500', '10');
@@ -79,7 +79,7 @@ describe('a post deleted by compliance events', () => {
     expect((await ask(addresses.baseUrl, SEARCH)).results).toHaveLength(60);
   });
 
-  it('stays hidden after an undo until every reason is undone', async () => {
+  it('stays hidden until every reason to hide it is undone', async () => {
     const { service, addresses } = await localStreams(hourOfPosts());
     for (const kind of ['user_protect', 'user_suspend', 'user_unprotect'])
       service.compliance.inject(`{"${kind}":{"id":7}}`);
@@ -100,7 +100,7 @@ describe('a post deleted by compliance events', () => {
     expect((await ask(addresses.baseUrl, SEARCH)).results).toHaveLength(0);
   });
 
-  it('is any post that a generated event deletes, and no other', async () => {
+  it('is exactly a post that a generated event deletes', async () => {
     const posts = manyPosts();
     const { see, replayPath, service, addresses } = await localStreams(posts, settings());
     service.clock.advance(HOUR);
@@ -124,7 +124,7 @@ describe('a post deleted by compliance events', () => {
     expect(totalCount).toBe(posts.length);
   });
 
-  it('does not exist without events', async () => {
+  it('is not looked for if there are no events', async () => {
     const archive = new MemoryArchive(manyPosts());
     const { service } = await localStreams([], { archive });
     expect(service.compliance.hidesNothing).toBe(true);

@@ -4,7 +4,7 @@ import { firstSearch } from '../../src/service/service-archives.js';
 import { browse, readable } from './console/browse.js';
 import { local, NOW, SEARCH_PATH, teaPosts } from './local-service.js';
 
-describe('the suggested first search', () => {
+describe('the first search that the local service suggests', () => {
   it.each([
     ['of this month', DAY, '30day'],
     ['of long ago', 400 * DAY, 'fullarchive'],
@@ -18,7 +18,7 @@ describe('the suggested first search', () => {
     expect(page.results[0]?.id_str).toBe('1790000000000000000');
   });
 
-  it('is shown on the overview with the password', async () => {
+  it('is shown on the overview page with the password', async () => {
     const { service, baseUrl } = await local(teaPosts(1));
     const browser = browse(baseUrl);
     await browser.signIn();
@@ -27,7 +27,7 @@ describe('the suggested first search', () => {
     expect(readable((await browser.get('/console')).text)).toContain(command);
   });
 
-  it('is undefined for an empty archive, and the overview says what to do', async () => {
+  it('is undefined for an empty archive, for which the overview page says what to do', async () => {
     const { service, baseUrl } = await local();
     expect(await service.firstCommand()).toBe(undefined);
     const browser = browse(baseUrl);

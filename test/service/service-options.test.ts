@@ -12,7 +12,7 @@ function messageOf(options: object): string[] {
   return [];
 }
 
-describe('a service option', () => {
+describe('an option of createService', () => {
   it.each([
     [{ archive: '' }, 'archive'],
     [{ archive: 5 }, 'archive'],
@@ -64,11 +64,14 @@ describe('a service option', () => {
     [{ host: '0.0.0.0', filesPort: 8081 }, 'filesPort'],
     [{ folder: 'x' }, 'folder'],
     [{ toString: 'x' }, 'toString'],
-  ])('is refused before the service listens if it cannot work: %j', (options, option) => {
-    expect(() => createService(options as ServiceOptions)).toThrow(
-      expect.objectContaining({ code: 'ERR_OPTION', option }),
-    );
-  });
+  ])(
+    'causes an OptionError before the service listens if it cannot work: %j',
+    (options, option) => {
+      expect(() => createService(options as ServiceOptions)).toThrow(
+        expect.objectContaining({ code: 'ERR_OPTION', option }),
+      );
+    },
+  );
 
   it.each([
     [{ arcive: 'downloads' }, 'unknown option `arcive`; did you mean `archive`?'],
@@ -81,11 +84,14 @@ describe('a service option', () => {
       { jobDwellMs: { runing: 5 } },
       'unknown option `jobDwellMs.runing`; did you mean `jobDwellMs.running`?',
     ],
-  ])('is refused with the nearest known name if it is unknown: %j', (options, message) => {
-    expect(() => createService(options as ServiceOptions)).toThrow(message);
-  });
+  ])(
+    'causes an OptionError that suggests the nearest name if it is unknown: %j',
+    (options, message) => {
+      expect(() => createService(options as ServiceOptions)).toThrow(message);
+    },
+  );
 
-  it('is reported together with all other wrong options', () => {
+  it('is named in one error together with all other wrong options', () => {
     const options = {
       arcive: 'downloads',
       heartbeatMs: 0,
@@ -106,7 +112,7 @@ describe('a service option', () => {
     ]);
   });
 
-  it('`token` is random by default, except on loopback hosts', () => {
+  it('`token` is random by default unless the host is loopback', () => {
     const tokenOf = (host: string) => serviceSettings({ host }).token;
     for (const host of ['127.0.0.1', '127.9.9.9', 'localhost', 'LOCALHOST', '::1', '[::1]'])
       expect(tokenOf(host), host).toBeUndefined();
@@ -125,13 +131,13 @@ describe('a service option', () => {
     expect(serviceSettings({ token: 'sixteen-letters.' }).token).toBe('sixteen-letters.');
   });
 
-  it('`token` is never shown in its error', () => {
+  it('`token` is never shown in an error', () => {
     expect(() => createService({ token: 'guessable' })).toThrow(
       /^createService: `token` must be at least 16 letters, digits or -\._~\+\/=$/,
     );
   });
 
-  it('`password` is never shown in its error', () => {
+  it('`password` is never shown in an error', () => {
     const password = unchecked<string>(['s3cret']);
     expect(() => createService({ password })).toThrow(
       /^createService: `password` must be a string that is not empty, without control characters$/,

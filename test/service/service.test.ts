@@ -2,8 +2,8 @@ import net from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { COUNTS_PATH, idsOf, local, SEARCH_PATH, teaPosts } from './local-service.js';
 
-describe('start and stop', () => {
-  it('reject for a port in use, and work again after a stop', async () => {
+describe('start() and stop() of the local service', () => {
+  it('reject if the port is in use, and can be called again after a stop', async () => {
     const first = await local(teaPosts(1));
     const port = Number(new URL(first.baseUrl).port);
     await expect(local([], { port })).rejects.toMatchObject({
@@ -41,7 +41,7 @@ describe('start and stop', () => {
     await service.stop(); // a second call has no effect
   });
 
-  it('do not close a given archive', async () => {
+  it('do not close an archive that the caller passed', async () => {
     const { service, archive } = await local();
     await service.stop();
     expect(archive.closed).toBe(0);
