@@ -150,7 +150,10 @@ export class Sender {
     this.#acked[subject]?.add(at.position);
   }
 
-  /** Sends a message without posts until the stream has it. The message only fills a position. */
+  /**
+   * Sends a message without posts until the stream has it. The message takes its position, so that the
+   * positions have no gap.
+   */
   async #sendEmpty(subject: number, at: SubjectPosition): Promise<void> {
     const msgID = `${this.#prefix}.empty.${this.#entry.state.epoch}.${subject}.${at.position}`;
     await this.#connection.repeat(`publish to ${this.#stream.subjects[subject]}`, () =>

@@ -2,8 +2,8 @@ import { isAscii, isUtf8, transcode } from 'node:buffer';
 import { BACKSLASH, bufferOf } from './byte-codes.js';
 
 /**
- * The maximum size of a document, in bytes, whose characters beyond ASCII are replaced by escapes. Such a
- * document also has at most `MAX_ESCAPES` escapes.
+ * Only documents up to this size, in bytes, are decoded with escapes instead of characters beyond ASCII. They
+ * get at most `MAX_ESCAPES` escapes.
  */
 const MAX_BYTES = 32 << 10;
 const MAX_ESCAPES = 32;

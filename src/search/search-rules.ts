@@ -65,7 +65,7 @@ interface State {
 
 const START: State = { query: 0, at: undefined, first: undefined };
 
-/** If there is only one query, how many ids to remember for finding posts that pages repeat. */
+/** How many ids to remember if there is only one query, to find posts that are on two pages. */
 const REPEATED_BY_PAGES = 100_000;
 
 /**
