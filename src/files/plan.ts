@@ -60,8 +60,8 @@ interface PlanParts {
   /** Whether `routeByTag` comes before the `tee` whose branches share the posts. */
   readonly isRouted?: boolean;
   /**
-   * The stages that the plan includes so far of those that inflate a file, cut it into records and convert
-   * the records to activities.
+   * The stages of the plan so far that convert files to posts, in order: `gunzip`, `jsonLines` and
+   * `activities`, or some of these.
    */
   readonly stages: readonly PlanStage[];
   readonly gunzip?: InflateLimits | undefined;

@@ -33,7 +33,7 @@ export type Limits = Readonly<Record<Family, readonly Rate[]>>;
 
 /** The rates that the service allows, as documented. */
 export const LIMITS: Limits = {
-  /** Search and counts share this limit. An account adds the requests per minute that its contract allows. */
+  /** Search and counts share this limit. The contract of an account sets another limit, per minute. */
   search: [{ requests: 20, perMs: SECOND }],
   /** Requests for the status, the results and the list of jobs share this limit. */
   jobReads: [{ requests: 5, perMs: 5 * SECOND }],
