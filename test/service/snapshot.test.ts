@@ -110,8 +110,8 @@ async function withoutTraces(service: Service): Promise<readonly string[]> {
   return service.requests().map(({ path }) => path);
 }
 
-describe('a reset of the service', () => {
-  it('restores every part to its state at the start', async () => {
+describe('a reset of the local service', () => {
+  it('restores the initial state of every part', async () => {
     const served = await serve();
     const { service, acme } = served;
     await change(served);
@@ -131,7 +131,7 @@ describe('a reset of the service', () => {
     expect(JSON.stringify(report)).not.toContain('"activities":"2"');
   });
 
-  it('restores only the named parts', async () => {
+  it('restores only the parts that the caller names', async () => {
     const served = await serve();
     await change(served);
     expect(await served.service.reset('faults', 'rules')).toEqual(['faults', 'rules']);
@@ -157,7 +157,7 @@ describe('a reset of the service', () => {
     expect(await stateOf(again)).toMatchObject({ jobs: [], rules: [] });
   });
 
-  it('opens no port of a stopped service, so that its process can end', async () => {
+  it('opens no port of a stopped service, so that its process can exit', async () => {
     const [filesPort] = (await freePorts(1)) as [number];
     const { service } = await serve({ filesPort });
     await service.stop();
@@ -165,7 +165,7 @@ describe('a reset of the service', () => {
     await expect(serve({ filesPort })).resolves.toBeDefined();
   });
 
-  it('removes the jobs of a state folder before a start, but not its lock', async () => {
+  it('removes the jobs in the state folder of a stopped service, which can start again', async () => {
     const stateFolder = await temporaryFolder();
     const served = await serve({ stateFolder });
     await change(served);
@@ -174,7 +174,7 @@ describe('a reset of the service', () => {
     expect((await stateOf(await serve({ stateFolder }))).jobs).toEqual([]);
   });
 
-  it('allows a request again whose rate limit was used up', async () => {
+  it('makes requests possible again after a rate limit was used up', async () => {
     const { service, found } = await serve({
       limits: { searchRate: { requests: 1, perMs: HOUR } },
     });
@@ -187,8 +187,8 @@ describe('a reset of the service', () => {
   });
 });
 
-describe('a snapshot of the service', () => {
-  it('restores another service, with the files of its jobs', async () => {
+describe('a snapshot of the local service', () => {
+  it('can be restored in another service, with the files of its jobs', async () => {
     const served = await serve();
     await change(served);
     const [before, files] = [await stateOf(served), await delivered(served)];
@@ -206,7 +206,7 @@ describe('a snapshot of the service', () => {
     expect(await stateOf(other)).toEqual(before);
   });
 
-  it('is restored before a service stops, which keeps the lock of its folder', async () => {
+  it('is restored completely before a concurrent stop() ends the service', async () => {
     const stateFolder = await temporaryFolder();
     const served = await serve({ stateFolder });
     await change(served);
@@ -215,7 +215,7 @@ describe('a snapshot of the service', () => {
     expect((await stateOf(await serve({ stateFolder }))).jobs).toHaveLength(1);
   });
 
-  it('is restored before the start of a service', async () => {
+  it('can be restored before a service starts', async () => {
     const served = await serve();
     await change(served);
     const snapshot = await served.service.snapshot();
@@ -226,7 +226,7 @@ describe('a snapshot of the service', () => {
     expect((await jobs.list(acme)).jobs.map(({ status }) => status)).toEqual(['delivered']);
   });
 
-  it('is refused if it was changed, and nothing is restored', async () => {
+  it('causes an error if it was edited, and nothing is restored', async () => {
     const served = await serve();
     await change(served);
     const snapshot = await served.service.snapshot();
@@ -243,7 +243,7 @@ describe('a snapshot of the service', () => {
   });
 });
 
-describe('the control path', () => {
+describe('the control API of the local service', () => {
   it('resets the service, and saves and restores snapshots', async () => {
     const served = await serve();
     const { control, service } = served;
@@ -289,7 +289,7 @@ describe('the control path', () => {
     await service.stop();
   });
 
-  it('reports ready for generated and stored posts', async () => {
+  it('reports that the service is ready with generated and with stored posts', async () => {
     const folder = await temporaryFolder();
     await mkdir(path.join(folder, 'a'));
     await writeFile(path.join(folder, 'a', 'empty.jsonl'), '');

@@ -22,7 +22,7 @@ describe('monthsLater', () => {
   });
 });
 
-describe('usage buckets', () => {
+describe('the buckets of a usage report', () => {
   it('are partial at the ends of the period', () => {
     const period = { from: ms('202402290000'), to: ms('202404110000') };
     expect(
@@ -34,7 +34,7 @@ describe('usage buckets', () => {
     ]);
   });
 
-  it('cover the period without a gap, each within its month or day', () => {
+  it('cover the period without a gap, each within one month or day', () => {
     fc.assert(
       fc.property(
         day,
@@ -57,8 +57,8 @@ describe('usage buckets', () => {
   });
 });
 
-describe('the period of a query', () => {
-  it('never ends before it starts, nor later than requested or than now', () => {
+describe('the period of a usage query', () => {
+  it('ends neither before its start nor after the requested end or the current time', () => {
     const some = fc.option(day, { nil: undefined });
     fc.assert(
       fc.property(some, some, day, fc.nat(DAY - 1), (from, to, today, since) => {

@@ -66,7 +66,7 @@ async function tea(options: ServiceOptions = {}) {
   return { ...service, drink, report: (query?: string) => usageAt(service.baseUrl, query) };
 }
 
-describe('a usage report', () => {
+describe('a usage report of the local service', () => {
   it('covers three months by default', async () => {
     const { drink, report, counts } = await tea();
     await drink(20);
@@ -120,7 +120,7 @@ describe('a usage report', () => {
     });
   });
 
-  it('is empty if nothing was delivered', async () => {
+  it('is empty if no posts were delivered', async () => {
     const { report } = await tea();
     expect((await report()).publishers).toEqual([]);
   });
@@ -161,7 +161,7 @@ describe('a usage report', () => {
     });
   });
 
-  it('counts a post only once per UTC day for each product', async () => {
+  it('counts a post once per UTC day and product', async () => {
     const { service, drink, report } = await tea();
     await drink(20);
     await drink(30);
@@ -175,7 +175,7 @@ describe('a usage report', () => {
     expect(activities(await report())).toMatchObject({ '30day': 60 });
   });
 
-  it('distinguishes ids that are equal as numbers', async () => {
+  it('distinguishes ids that are equal as doubles', async () => {
     const ids = ['9007199254740992', '9007199254740993', '18446744073709551615'];
     const posts = ids.map(id => originalPost(NOW - DAY, id, 'tea'));
     const { baseUrl, search } = await local(posts);
@@ -197,13 +197,13 @@ describe('a usage report', () => {
     ]);
   });
 
-  it('counts more posts than one write can store', async () => {
+  it('counts more posts than a single write can store', async () => {
     const { baseUrl, pages } = await local(teaPosts(9_000, { every: 1_000 }));
     await pages('search', { query: 'tea', maxResults: 500 });
     expect(activities(await usageAt(baseUrl))).toEqual({ '30day': 9_000 });
   });
 
-  it('counts each stream with all its replays, but no compliance events', async () => {
+  it('counts all replays of a stream together, but no compliance events', async () => {
     const posts = Array.from({ length: 60 }, (_, i) =>
       originalPost(START + i * MINUTE, String(1_790_000_000_000_000_000n + BigInt(i)), 'tea'),
     );
@@ -238,7 +238,7 @@ describe('a usage report', () => {
     expect(activities(await usageAt(addresses.baseUrl))).toEqual({ firehose: 15 });
   });
 
-  it('counts the posts of a job on the day on which its files were written', async () => {
+  it('counts the posts of a job on the day when its files were written', async () => {
     const { service, base, bring, job } = await localJobs();
     const uuid = await bring('delivered', SMALL);
     const delivered = (await job(uuid)).results?.activityCount;
@@ -254,7 +254,7 @@ describe('a usage report', () => {
   });
 });
 
-describe('the period of a report', () => {
+describe('the period of a usage report', () => {
   const itemsOf = (report: Report) =>
     (report.publishers[0]?.used ?? []).map(
       ({ fromDate, toDate, activities }) => `${fromDate}-${toDate} ${activities}`,
@@ -292,7 +292,7 @@ describe('the period of a report', () => {
     ]);
   });
 
-  it('is empty if it contains no past day', async () => {
+  it('is empty if it contains no day in the past', async () => {
     const { drink, report } = await tea();
     await drink(10);
     for (const query of [
@@ -314,7 +314,7 @@ describe('the period of a report', () => {
     expect([fromDate, toDate]).toEqual(['202403010000', '202406010000']);
   });
 
-  it('reaches back 12 months, and is empty if it starts earlier', async () => {
+  it('reaches back at most 12 months, and is empty if it starts earlier', async () => {
     const { drink, report, service } = await tea();
     await drink(10);
     service.clock.set(Date.UTC(2025, 4, 15, 23));
@@ -327,7 +327,7 @@ describe('the period of a report', () => {
     expect((await report(`?fromDate=${TODAY}`)).publishers).toEqual([]);
   });
 
-  it('is projected to the end of the current month, for every period', async () => {
+  it('does not affect the projection, which is always for the current month', async () => {
     const { drink, report, service } = await tea();
     await drink(10);
     service.clock.set(Date.UTC(2024, 5, 1, 0, 5));
@@ -343,14 +343,14 @@ describe('the period of a report', () => {
   });
 });
 
-describe('stored usage', () => {
+describe('the stored usage of the local service', () => {
   let folder: string;
 
   beforeAll(async () => {
     folder = await temporaryFolder();
   });
 
-  it('survives a restart, including which posts were counted', async () => {
+  it('survives a restart, together with the ids of the counted posts', async () => {
     const stateFolder = path.join(folder, 'kept');
     const first = await tea({ stateFolder });
     await first.drink(20);
@@ -373,7 +373,7 @@ describe('stored usage', () => {
     expect((await usageAt(baseUrl)).publishers).toEqual([]);
   });
 
-  it('is preserved after its ids are removed', async () => {
+  it('keeps its totals after the ids of past days are removed', async () => {
     const { service, drink, report } = await tea({ stateFolder: path.join(folder, 'long') });
     for (let day = 0; day < 8; day++) {
       await drink(10);

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../../temporary-folder.js';
 import { ALL, meterOf, START } from './local-meter.js';
 
 describe('the usage store', () => {
-  it('removes totals that no report covers, and ids of past days', async () => {
+  it('removes totals that no report needs, and ids of past days', async () => {
     const { clock, meter } = meterOf(await temporaryFolder());
     meter.delivered('30day', ['1']);
     clock.set(Date.UTC(2025, 0, 31));
@@ -21,7 +21,7 @@ describe('the usage store', () => {
     await meter.close();
   });
 
-  it('reports a folder that it cannot use, and does not disturb delivery', async () => {
+  it('reports a folder that it cannot use without failing the delivery of posts', async () => {
     const { errors, meter } = meterOf('/dev/null/nowhere');
     meter.delivered('30day', ['1']);
     await expect(meter.days(ALL)).rejects.toThrow(
@@ -31,7 +31,7 @@ describe('the usage store', () => {
     await meter.close();
   });
 
-  it('reopens its folder after an earlier failure', async () => {
+  it('opens its folder again after an earlier failure', async () => {
     const stateFolder = await temporaryFolder();
     await writeFile(`${stateFolder}/usage`, 'not a folder');
     const { meter } = meterOf(stateFolder);
@@ -42,7 +42,7 @@ describe('the usage store', () => {
     await meter.close();
   });
 
-  it('keeps counts from just before the process is killed', async () => {
+  it('keeps posts counted just before the process was killed', async () => {
     const stateFolder = await temporaryFolder();
     const child = spawn(
       process.execPath,

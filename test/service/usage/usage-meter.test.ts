@@ -32,7 +32,7 @@ describe('the usage meter', () => {
     },
   );
 
-  it('counts like a set of ids for each day and product', async () => {
+  it('counts the same as a set of ids for each day and product', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 25 }), async steps => {
         const stateFolder = await temporaryFolder();
@@ -78,7 +78,7 @@ describe('the usage meter', () => {
     );
   });
 
-  it('counts a post only once on a day to which the clock is set back, within three days', async () => {
+  it('counts a post once even if the clock is set back to that day within three days', async () => {
     const { clock, meter } = meterOf(await temporaryFolder());
     meter.open();
     for (const [index, id] of ['1', '2', '3'].entries()) {
@@ -93,7 +93,7 @@ describe('the usage meter', () => {
     await meter.close();
   });
 
-  it('leaves no files without a state folder, and counts nothing after it is closed', async () => {
+  it('writes no files without a state folder, and counts nothing after it is closed', async () => {
     const own = await temporaryFolder();
     vi.stubEnv('TMPDIR', own);
     const { meter } = meterOf();

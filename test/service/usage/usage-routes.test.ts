@@ -25,13 +25,13 @@ describe('a request for usage', () => {
     ],
     ['?from=202405010000', "Unknown parameter 'from'. Use bucket, fromDate, toDate."],
     ['?bucket=day&bucket=day', "The parameter 'bucket' comes more than once."],
-  ])('is refused with %s', async (query, message) => {
+  ])('is rejected with %s', async (query, message) => {
     const { ask } = await local();
     const { status, page } = await ask(PATH + query);
     expect([status, page.error]).toEqual([400, { message, sent: expect.any(String) }]);
   });
 
-  it('checks the credentials before the account', async () => {
+  it('gets a 401 for wrong credentials even if the account does not exist', async () => {
     const { ask } = await local();
     const wrong = { headers: { authorization: 'Basic eDp5' } };
     expect((await ask('/accounts/nobody/usage.json', wrong)).status).toBe(401);
@@ -40,7 +40,7 @@ describe('a request for usage', () => {
     expect((await ask(PATH, { method: 'POST' })).status).toBe(405);
   });
 
-  it('is limited to two a minute, including failed requests', async () => {
+  it('is accepted twice a minute, failed requests included', async () => {
     const { service, ask } = await local([], { limits: 'strict' });
     expect((await ask(PATH)).status).toBe(200);
     service.clock.advance(20_000);

@@ -5,7 +5,7 @@ import { createService } from '../../../src/service/index.js';
 import { isRegistered, withQuery } from '../../../src/service/users/applications.js';
 import { codePoint } from '../../code-point.js';
 
-describe('the callback of an application', () => {
+describe('the OAuth callback of an application', () => {
   it.each([
     'oob',
     'http://127.0.0.1/',
@@ -13,7 +13,7 @@ describe('the callback of an application', () => {
     'https://localhost:1/a',
     'http://[::1]:8080',
     'http://127.1.2.3:80/',
-  ])('may be any URL of this machine if none is registered: %s', callback => {
+  ])('may be any URL of this machine if no callback is registered: %s', callback => {
     expect(isRegistered(callback, undefined)).toBe(true);
   });
 
@@ -34,7 +34,7 @@ describe('the callback of an application', () => {
     '//127.0.0.1/',
     '/callback',
     'http:127.0.0.1',
-  ])('may not be another URL: %s', callback => {
+  ])('may not be the URL %s', callback => {
     expect(isRegistered(callback, undefined)).toBe(false);
   });
 
@@ -44,7 +44,7 @@ describe('the callback of an application', () => {
     'https://app.example.com/callback',
     'https://APP.example.com:443/callback?state=1&x=%20',
     'http://127.0.0.1:9000',
-  ])('may have any query if its URL is registered: %s', callback => {
+  ])('may have any query if its URL without query is registered: %s', callback => {
     expect(isRegistered(callback, registered)).toBe(true);
   });
 
@@ -59,7 +59,7 @@ describe('the callback of an application', () => {
     'https://app.example.com@evil.com/callback',
     'http://127.0.0.1:9001/',
     'http://localhost:9000/',
-  ])('is refused if it is not registered: %s', callback => {
+  ])('causes an error if it is not registered: %s', callback => {
     expect(isRegistered(callback, registered)).toBe(false);
   });
 
@@ -67,7 +67,7 @@ describe('the callback of an application', () => {
     expect(isRegistered('oob', [...registered, 'oob'])).toBe(true);
   });
 
-  it('matches only its own origin and path', () => {
+  it('matches a registered URL only with the same origin and path', () => {
     fc.assert(
       fc.property(fc.string({ unit: codePoint }), text => {
         const callback = `https://app.example.com/callback${text}`;
@@ -78,7 +78,7 @@ describe('the callback of an application', () => {
     );
   });
 
-  it('keeps its query in front of the added parameters', () => {
+  it('keeps its own query in front of the OAuth parameters', () => {
     expect(withQuery('http://127.0.0.1:9/a?b=c%20d&e', { oauth_token: 'x y', denied: '&' })).toBe(
       'http://127.0.0.1:9/a?b=c%20d&e&oauth_token=x+y&denied=%26',
     );
@@ -92,7 +92,7 @@ describe('the option `callbackUrls`', () => {
     ' http://127.0.0.1/back',
     'http:127.0.0.1/back',
     'http://127.0.0.1\\back',
-  ])('refuses an address that no callback of a request could match: %j', callbackUrl => {
+  ])('causes an OptionError for a URL that no callback could match: %j', callbackUrl => {
     expect(() => createService({ callbackUrls: [callbackUrl] })).toThrow(OptionError);
     expect(isRegistered(callbackUrl, [callbackUrl])).toBe(false);
   });

@@ -23,11 +23,11 @@ import { localOAuth } from './local-oauth.js';
 
 const OTHER: PostOptions = { ago: 3 * DAY, low: 1, favorites: 7 };
 
-describe('the response of engagement totals', () => {
+describe('the engagement totals of the local service', () => {
   const posts = [post(MINE), post(OTHER)];
   const [id, other] = [idOf(MINE), idOf(OTHER)];
 
-  it('contains strings by post and type', async () => {
+  it('are strings by post and type', async () => {
     const { totals } = await signedIn(posts);
     const reply = await totals([other, id], { 'My totals': BOTH });
     expect([reply.status, reply.headers.get('content-type')]).toEqual([
@@ -39,7 +39,7 @@ describe('the response of engagement totals', () => {
     );
   });
 
-  it('is grouped in any order, by type or post, in up to three groupings', async () => {
+  it('can be grouped in up to three ways, by type and post in any order', async () => {
     const { totals } = await signedIn(posts);
     const groupings = {
       swapped: { group_by: ['engagement.type', 'tweet.id'] },
@@ -57,7 +57,7 @@ describe('the response of engagement totals', () => {
     });
   });
 
-  it('contains the requested types, and each post only once', async () => {
+  it('contain the requested types, and each post once', async () => {
     const { ask } = await signedIn(posts);
     const reply = await ask({
       tweet_ids: [id, id],
@@ -70,12 +70,12 @@ describe('the response of engagement totals', () => {
     });
   });
 
-  it('is gzip if the client accepts it', async () => {
+  it('are sent as gzip if the client accepts it', async () => {
     const { totals } = await signedIn(posts);
     expect((await totals([id])).headers.get('content-encoding')).toBe('gzip');
   });
 
-  it('adds up, however it is grouped', () => {
+  it('have the same sum however they are grouped', () => {
     const counts = fc.record({ favorites: fc.nat(), retweets: fc.nat(), replies: fc.nat() });
     fc.assert(
       fc.property(
@@ -98,14 +98,14 @@ describe('the response of engagement totals', () => {
   });
 });
 
-describe('a served engagement count', () => {
+describe('an engagement count of the local service', () => {
   const mine = (favorites?: number): PostOptions =>
     favorites === undefined ? { ago: 40 * DAY } : { ago: 40 * DAY, favorites };
   const id = idOf(mine());
   const later = (ms: number, low = 0) => ({ ago: 40 * DAY - ms, low, author: '8' });
 
   it.each(['original', 'activity_streams'] as const)(
-    'is the largest number in the archive, %s',
+    'is the largest number that any post of the archive states, %s',
     async format => {
       const posts = [
         post(mine(3), format),
@@ -123,7 +123,7 @@ describe('a served engagement count', () => {
     },
   );
 
-  it('is at least the number in the post', async () => {
+  it('is at least the number that the post itself states', async () => {
     const said = { ...mine(3), retweets: 50, replies: 60 };
     const { totals } = await signedIn([
       post(said),
@@ -135,7 +135,7 @@ describe('a served engagement count', () => {
     });
   });
 
-  it('includes posts years apart, and many reposts', async () => {
+  it('includes reactions years later, and very many reposts', async () => {
     const old = { ago: 3000 * DAY, low: 5 };
     const reposts = Array.from({ length: 1100 }, (_, i) =>
       post({ ago: old.ago - MINUTE - i * 10, low: i, author: '8', retweetOf: old }),
@@ -149,7 +149,7 @@ describe('a served engagement count', () => {
     });
   });
 
-  it('of a generated post is the same each time', async () => {
+  it('of a generated post is the same in every request', async () => {
     const now = Date.UTC(2024, 4, 15);
     const options = { seed: 3, format: 'activity_streams' } as const;
     const made = samplePosts(now - 2 * DAY, options).filter(({ verb }) => verb === 'post');
@@ -174,7 +174,7 @@ describe('a served engagement count', () => {
   });
 });
 
-describe('a post without totals', () => {
+describe('a post for which the local service has no engagement totals', () => {
   const theirs: PostOptions = { ago: DAY, author: '8' };
   const alsoTheirs: PostOptions = { ago: DAY, low: 1, author: '8' };
   const third: PostOptions = { ago: DAY, low: 2, author: '9007199254740993' };
@@ -186,7 +186,7 @@ describe('a post without totals', () => {
   ];
   const unknown = ['1', '9223372036854775807', idOf({ ago: DAY, low: 3 })];
 
-  it('is an error next to the totals of the other posts', async () => {
+  it('is listed as an error next to the totals of the other posts', async () => {
     const { totals } = await signedIn(posts);
     const reply = await totals([...unknown, mine, ...others]);
     expect(reply.status).toBe(200);
@@ -208,7 +208,7 @@ describe('a post without totals', () => {
     ]);
   });
 
-  it('causes a 400 if no requested post is in the archive', async () => {
+  it('causes a 400 if none of the requested posts is in the archive', async () => {
     const { totals } = await signedIn(posts);
     const reply = await totals(unknown);
     expect([reply.status, bodyOf(reply)]).toEqual([
@@ -217,7 +217,7 @@ describe('a post without totals', () => {
     ]);
   });
 
-  it('is any post after the user has revoked the token', async () => {
+  it('causes a 403 after its author has revoked the token', async () => {
     const { service, totals } = await signedIn(posts);
     const [application] = service.oauth.applications;
     if (application === undefined) throw new Error('No application');
@@ -229,7 +229,7 @@ describe('a post without totals', () => {
     ]);
   });
 
-  it('is also a post that compliance events hide', async () => {
+  it('may be one that compliance events hide', async () => {
     const { service, totals } = await signedIn(posts);
     service.compliance.inject(
       `{"delete":{"status":{"id":${mine},"id_str":"${mine}","user_id":7,"user_id_str":"7"},"timestamp_ms":"${NOW}"}}`,
@@ -238,8 +238,8 @@ describe('a post without totals', () => {
   });
 });
 
-describe('engagement totals with a time limit', () => {
-  it('fail with a 503 if their reactions take too long', async () => {
+describe('the engagement totals of the local service with a time limit', () => {
+  it('fail with a 503 if reading the reactions takes too long', async () => {
     const archive = new MemoryArchive([post(MINE)]);
     const { totals } = await signedIn([], { archive, searchTimeoutMs: 2000 });
     const search = archive.search.bind(archive);
@@ -253,7 +253,7 @@ describe('engagement totals with a time limit', () => {
     expect(reply.text).toContain('not found within 2 s');
   });
 
-  it('fail with a 503 if a post is not found in time', async () => {
+  it('fail with a 503 if finding a post takes too long', async () => {
     const archive = new MemoryArchive([post(MINE)]);
     const { totals } = await signedIn([], { archive });
     const reached = { at: 1, id: '0' };

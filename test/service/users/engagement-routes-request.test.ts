@@ -4,7 +4,7 @@ import { bySuite } from '../../suite.js';
 import { BOTH, bodyOf, idOf, MINE, post, signedIn } from './engagement-posts.js';
 import type { Ask } from './local-oauth.js';
 
-describe('a request for totals', () => {
+describe('a request for engagement totals', () => {
   const posts = [post(MINE)];
   const id = idOf(MINE);
   const good = {
@@ -73,7 +73,7 @@ describe('a request for totals', () => {
       'Unknown field: start. Supported: tweet_ids, engagement_types, groupings',
     ],
     [[good], 'Invalid JSON. The body must be a JSON object'],
-  ])('is refused: %j', async (json, error) => {
+  ])('is rejected: %j', async (json, error) => {
     const { ask } = await signedIn(posts);
     const reply = await ask(json);
     expect([reply.status, reply.errors]).toEqual([400, [error]]);
@@ -94,13 +94,13 @@ describe('a request for totals', () => {
     ['no UTF-8', { body: '' }, 400],
     ['of another type', { contentType: 'text/plain' }, 415],
     ['too large', { body: ' '.repeat(256 * 1024 + 1) }, 413],
-  ])('is refused if its body is %s', async (_, more, status) => {
+  ])('is rejected if its body is %s', async (_, more, status) => {
     const { ask } = await signedIn(posts);
     const reply = await ask(good, more);
     expect([reply.status, reply.errors]).toEqual([status, [expect.any(String)]]);
   });
 
-  it('never fails in another way, for any body', async () => {
+  it('never causes a server error, for any body', async () => {
     const { ask, errors } = await signedIn(posts, { limits: 'relaxed' });
     const some = <T>(value: fc.Arbitrary<T>, usual: unknown) =>
       fc.oneof({ weight: 3, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: value });

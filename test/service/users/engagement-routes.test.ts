@@ -3,7 +3,7 @@ import { MINUTE } from '../../../src/base/time.js';
 import { BOTH, idOf, MINE, PATH, post, signedIn } from './engagement-posts.js';
 import { type Ask, localOAuth } from './local-oauth.js';
 
-describe('the caller of engagement totals', () => {
+describe('a request for engagement totals', () => {
   const posts = [post(MINE)];
   const json = {
     tweet_ids: [idOf(MINE)],
@@ -11,7 +11,7 @@ describe('the caller of engagement totals', () => {
     groupings: { g: BOTH },
   };
 
-  it('must be an approved application', async () => {
+  it('must come from an approved application', async () => {
     const local = await localOAuth(posts);
     const { unapprovedConsumerKey: key, unapprovedConsumerSecret: secret } = local.addresses;
     const token = await local.signIn('ann', { key, secret });
@@ -28,7 +28,7 @@ describe('the caller of engagement totals', () => {
   it.each<[string, Ask]>([
     ['no token', {}],
     ['one that no one was given', { token: '7-x', tokenSecret: 'y' }],
-  ])('must have an access token: %s', async (_, ask) => {
+  ])('must be signed with an access token: %s', async (_, ask) => {
     const { post } = await localOAuth(posts);
     const reply = await post(PATH, { ...ask, json });
     expect([reply.status, reply.errors]).toEqual([
@@ -37,19 +37,19 @@ describe('the caller of engagement totals', () => {
     ]);
   });
 
-  it('cannot use a request token', async () => {
+  it('cannot be signed with a request token', async () => {
     const { requestToken, post } = await localOAuth(posts);
     expect((await post(PATH, { ...(await requestToken()), json })).status).toBe(401);
   });
 
-  it('signs with the secret of the token, but does not sign JSON', async () => {
+  it('must be signed with the token secret, but the signature does not cover JSON', async () => {
     const { ask } = await signedIn(posts);
     const reply = await ask(json, { tokenSecret: 'wrong' });
     expect([reply.status, reply.errors]).toEqual([401, [expect.stringMatching(/^3040: /)]]);
     expect((await ask(json, { body: `  ${JSON.stringify(json)}` })).status).toBe(200);
   });
 
-  it('is limited in requests per minute, and sees how many remain', async () => {
+  it('is rate-limited per minute, and its response states how many remain', async () => {
     const limits = { engagementRate: { requests: 2, perMs: MINUTE } };
     const { service, ask } = await signedIn(posts, { limits });
     const left = async () => {

@@ -6,7 +6,7 @@ import { temporaryFolder } from '../../temporary-folder.js';
 import { NOW } from '../local-service.js';
 import { ANN, CALLBACK, type LocalOAuth, localOAuth, POSTS } from './local-oauth.js';
 
-describe('the grants of users', () => {
+describe('the OAuth grants of users', () => {
   let folder: string;
 
   beforeAll(async () => {
@@ -23,7 +23,7 @@ describe('the grants of users', () => {
   const isGood = async ({ post }: LocalOAuth, token: object) =>
     (await post('/insights/engagement/totals', { ...token, json: totals })).status === 400;
 
-  it('survive a restart, for their application only', async () => {
+  it('survive a restart, but are valid only for their application', async () => {
     const first = await start('kept');
     const token = await first.signIn('ann');
     const file = path.join(folder, 'kept', 'oauth', 'grants.json');
@@ -72,7 +72,7 @@ describe('the grants of users', () => {
     }
   });
 
-  it('keep the service from starting if they cannot be read', async () => {
+  it('cause the service not to start if they cannot be read', async () => {
     const { stop, signIn } = await start('broken');
     await signIn('ann');
     await stop();
@@ -93,7 +93,7 @@ describe('the grants of users', () => {
     expect(service.oauth.pending(token)).toBe(undefined);
   });
 
-  it('are loaded by a service that only listens', async () => {
+  it('are loaded by a service that starts with listen()', async () => {
     const first = await start('listens');
     const token = await first.signIn('ann');
     await first.stop();
@@ -101,7 +101,7 @@ describe('the grants of users', () => {
     expect(await isGood(first, token)).toBe(true);
   });
 
-  it('are refused if they cannot be stored', async () => {
+  it('cause an error if they cannot be stored', async () => {
     const local = await start('full');
     const request = await local.requestToken();
     await rm(path.join(folder, 'full', 'oauth'), { recursive: true });

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Nonces } from '../../../src/service/users/nonces.js';
 
-describe('a nonce of OAuth', () => {
-  it('is accepted only once for each timestamp and token', () => {
+describe('an OAuth nonce', () => {
+  it('is accepted once for each timestamp and token', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.constantFrom('a', 'b'), fc.nat(3), fc.constantFrom('x', 'y', 'z'))),
@@ -20,7 +20,7 @@ describe('a nonce of OAuth', () => {
     );
   });
 
-  it('is refused instead of accepted twice if there are too many nonces', () => {
+  it('is rejected instead of accepted twice if there are too many nonces to store', () => {
     const nonces = new Nonces(3);
     for (const timestamp of [10, 11, 12]) expect(nonces.use('a', timestamp, 'x')).toBeDefined();
     expect(nonces.canCheck(10, 12)).toBe(true);
@@ -34,7 +34,7 @@ describe('a nonce of OAuth', () => {
     expect(nonces.use('a', 11, 'x')).toBeUndefined();
   });
 
-  it('is refused if it was possibly used and dropped', () => {
+  it('is rejected if its timestamp is so old that it may have been used and forgotten', () => {
     const nonces = new Nonces();
     nonces.forget(100);
     expect([nonces.canCheck(99, 100), nonces.canCheck(100, 100)]).toEqual([false, true]);
@@ -42,7 +42,7 @@ describe('a nonce of OAuth', () => {
     expect(nonces.canCheck(98, 99)).toBe(true);
   });
 
-  it('is dropped for others when it has expired', () => {
+  it('is forgotten when it expires, which frees space for others', () => {
     const nonces = new Nonces(2);
     nonces.use('a', 1, 'x');
     nonces.expire(2);

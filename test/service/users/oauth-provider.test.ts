@@ -32,7 +32,7 @@ type Step =
   | { readonly do: 'revoke'; readonly application: number; readonly user: number }
   | { readonly do: 'wait'; readonly ms: number };
 
-describe('the sign-ins of the OAuth provider', () => {
+describe('OAuthProvider', () => {
   const bit = fc.nat(1);
   const which = fc.nat(3);
   const step: fc.Arbitrary<Step> = fc.oneof(
@@ -44,7 +44,7 @@ describe('the sign-ins of the OAuth provider', () => {
     fc.record({ do: fc.constant('wait' as const), ms: fc.constantFrom(MINUTE, LIFE) }),
   );
 
-  it('follow the model in any order of steps', async () => {
+  it('behaves like its model for sign-in steps in any order', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 40 }), async steps => {
         const clock = new Clock();

@@ -14,8 +14,8 @@ async function approved({ service, requestToken }: LocalOAuth, callback?: string
   return { ...request, approval, verifier: verifierOf(approval) };
 }
 
-describe('a sign-in with OAuth', () => {
-  it('returns a token for the user in three steps', async () => {
+describe('the OAuth sign-in of the local service', () => {
+  it('returns an access token for the user in three steps', async () => {
     const { service, post } = await localOAuth(POSTS);
     const first = await post('/oauth/request_token', { form: { oauth_callback: CALLBACK } });
     expect([first.status, first.headers.get('content-type')]).toEqual([
@@ -64,7 +64,7 @@ describe('a sign-in with OAuth', () => {
     expect(third.headers.get('cache-control')).toBe('no-store');
   });
 
-  it('works with oauth-1.0a if callback and verifier are in header and form', async () => {
+  it('accepts requests of oauth-1.0a with the callback and verifier in both header and form', async () => {
     const { service, addresses } = await localOAuth(POSTS);
     const { consumerKey: key, consumerSecret: secret, oauthUrl } = addresses;
     const oauth = new OAuth({
@@ -95,7 +95,7 @@ describe('a sign-in with OAuth', () => {
     expect(third.get('screen_name')).toBe('ann');
   });
 
-  describe('with its callback in the header', () => {
+  describe('with the callback in the header', () => {
     const begun = async () => {
       const { service, post } = await localOAuth(POSTS);
       const first = await post('/oauth/request_token', { signed: { oauth_callback: CALLBACK } });
@@ -134,7 +134,7 @@ describe('a sign-in with OAuth', () => {
     expect((await local.post('/oauth/access_token', { ...token, form })).status).toBe(200);
   });
 
-  it('accepts the handles of authors of generated posts', async () => {
+  it('accepts the handles of the authors of generated posts', async () => {
     const service = createService({ seed: 5 });
     const now = Date.UTC(2024, 4, 15);
     service.clock.set(now);
@@ -151,7 +151,7 @@ describe('a sign-in with OAuth', () => {
     }
   });
 
-  it('requires the password, which an option sets', async () => {
+  it('requires the password that an option sets', async () => {
     const { service } = await localOAuth(POSTS, { userPassword: 'tea time' });
     expect(await service.oauth.signIn('ann', 'local-service')).toBe(undefined);
     expect(await service.oauth.signIn('bob', 'tea time')).toBe(undefined);
@@ -160,8 +160,8 @@ describe('a sign-in with OAuth', () => {
   });
 });
 
-describe('a request token', () => {
-  it('can be decided only once', async () => {
+describe('an OAuth request token', () => {
+  it('can be allowed or denied only once', async () => {
     const { service, requestToken } = await localOAuth(POSTS);
     const { token } = await requestToken();
     const both = await Promise.allSettled([
@@ -174,7 +174,7 @@ describe('a request token', () => {
     expect(() => service.oauth.deny(token)).toThrow('was used');
   });
 
-  it('ends when the user denies it, and tells the application', async () => {
+  it('is invalid after the user denies it, and the application is told', async () => {
     const { service, requestToken, post } = await localOAuth(POSTS);
     const request = await requestToken({}, `${CALLBACK}?state=1`);
     expect(service.oauth.deny(request.token)).toBe(`${CALLBACK}?state=1&denied=${request.token}`);
@@ -207,7 +207,7 @@ describe('a request token', () => {
     ]);
   });
 
-  it('expires soon, like its verifier', async () => {
+  it('expires after a short time, like its verifier', async () => {
     const local = await localOAuth(POSTS);
     const { verifier, ...token } = await approved(local);
     const other = await local.requestToken();
@@ -231,7 +231,7 @@ describe('a request token', () => {
     }
   });
 
-  it('belongs to its application alone', async () => {
+  it('can be used only by its own application', async () => {
     const local = await localOAuth(POSTS);
     const { unapprovedConsumerKey: key, unapprovedConsumerSecret: secret } = local.addresses;
     const { verifier, ...token } = await approved(local);
@@ -241,7 +241,7 @@ describe('a request token', () => {
     expect((await local.post('/oauth/access_token', { ...token, form })).status).toBe(200);
   });
 
-  it('is not required in step 1', async () => {
+  it('is not accepted in the request for a new request token', async () => {
     const { post, requestToken } = await localOAuth(POSTS);
     const token = await requestToken();
     const reply = await post('/oauth/request_token', { ...token, form: { oauth_callback: 'oob' } });
@@ -249,9 +249,9 @@ describe('a request token', () => {
   });
 });
 
-describe('the callback of a sign-in', () => {
+describe('the callback of an OAuth sign-in', () => {
   it.each(['http://example.com/', 'http://127.0.0.1.example.com/', 'javascript:alert(1)'])(
-    'must be on this machine: %s',
+    'must be a URL of this machine, unlike %s',
     async callback => {
       const { post } = await localOAuth(POSTS);
       const form = { oauth_callback: callback };
@@ -263,7 +263,7 @@ describe('the callback of a sign-in', () => {
     },
   );
 
-  it('must be a registered one, if there are any', async () => {
+  it('must be a registered one, if any are registered', async () => {
     const { post } = await localOAuth(POSTS, { callbackUrls: ['https://app.example.com/cb'] });
     const status = async (oauth_callback: string) =>
       (await post('/oauth/request_token', { form: { oauth_callback } })).status;
@@ -279,7 +279,7 @@ describe('the callback of a sign-in', () => {
   });
 });
 
-describe('a grant of a user', () => {
+describe('the OAuth grant of a user', () => {
   it('has one token per user and application until it is revoked', async () => {
     const { service, signIn } = await localOAuth(POSTS);
     const [application, other] = service.oauth.applications;
@@ -299,7 +299,7 @@ describe('a grant of a user', () => {
     expect(await signIn('ann')).not.toEqual(first);
   });
 
-  it('is listed and revoked over the control path, without its secrets', async () => {
+  it('is listed and revoked through the control API, without its secrets', async () => {
     const { service, addresses, signIn } = await localOAuth(POSTS);
     const { token } = await signIn('ann');
     const control = async (method: string, at = '') => {
@@ -318,7 +318,7 @@ describe('a grant of a user', () => {
   });
 });
 
-describe('each step of a sign-in', () => {
+describe('each step of an OAuth sign-in', () => {
   const limited = { requests: 2, perMs: MINUTE };
 
   it.each([
@@ -345,7 +345,7 @@ describe('each step of a sign-in', () => {
     expect((await ask()).status).not.toBe(429);
   });
 
-  it('is rate-limited for users, with the right or a wrong password', async () => {
+  it('is rate-limited for users, whether the password is right or wrong', async () => {
     const { service } = await localOAuth(POSTS, { limits: { signInRate: limited } });
     await service.oauth.signIn('ann', 'wrong');
     await service.oauth.signIn('ann', 'local-service');
@@ -357,7 +357,7 @@ describe('each step of a sign-in', () => {
 });
 
 describe('the option `applications`', () => {
-  it('sets the names of the applications', async () => {
+  it('sets the keys and secrets of the applications', async () => {
     const local = await localOAuth(POSTS, {
       consumerKey: 'a & b',
       consumerSecret: 'ü%',
@@ -380,13 +380,13 @@ describe('the option `applications`', () => {
     [{ usageAlert: 1.5 }],
     [{ requestCap: '5' }],
     [{ accountStatus: 'asleep' }],
-  ])('is checked: %j', options => {
+  ])('causes an OptionError for %j', options => {
     const [name] = Object.keys(options);
     expect(() => createService(unchecked(options))).toThrow(`\`${name}\` must be`);
   });
 
   it.each(['consumerSecret', 'unapprovedConsumerSecret', 'userPassword'])(
-    'never shows a secret: %s',
+    'never shows a secret in an error: %s',
     name => {
       const make = (): Service => createService(unchecked({ [name]: 12_345_678 }));
       expect(make).toThrow(`\`${name}\` must be a string`);

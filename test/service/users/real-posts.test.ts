@@ -13,7 +13,7 @@ const folders = archiveFolders();
 
 describe.skipIf(folder === undefined)('real posts (set MILLRACE_REAL_DATA to their folder)', () => {
   test.each(['original', 'activity_streams'] as const)(
-    'of %s are found by their ids, with the likes and reposts that they state',
+    'of %s are found by id, with the numbers of likes and reposts that they state',
     async format => {
       const source = path.join(folder as string, 'posts');
       const files: Record<string, Buffer> = {};

@@ -126,12 +126,12 @@ function signedOf({ method = 'POST', url, key, token, timestamp, nonce, more, fo
 }
 
 describe('an OAuth signature', () => {
-  it.each(VECTORS)('matches the published example: $name', vector => {
+  it.each(VECTORS)('equals the published example: $name', vector => {
     const { secret, tokenSecret, signature } = vector;
     expect(signatureOf(signedOf(vector), secret, tokenSecret)).toBe(signature);
   });
 
-  it('is computed over the published base string', () => {
+  it('is computed from the published base string', () => {
     const vector = VECTORS.find(({ name }) => name === 'RFC 5849 3.4.1.1') as Vector;
     expect(signatureBaseString(signedOf(vector))).toBe(
       'POST&http%3A%2F%2Fexample.com%2Frequest&a2%3Dr%2520b%26a3%3D2%2520q%26a3%3Da%26b5%3D%253D%25253D%26c%2540%3D%26c2%3D%26oauth_consumer_key%3D9djdj82h48djs9d2%26oauth_nonce%3D7d8f3e4a%26oauth_signature_method%3DHMAC-SHA1%26oauth_timestamp%3D137131201%26oauth_token%3Dkkk9d7dh3k39sjv7',
@@ -146,12 +146,12 @@ describe('an OAuth signature', () => {
     ['http://127.0.0.1:8080', 'http://127.0.0.1:8080/'],
     ['http://[::1]:80/A/B%20c', 'http://[::1]/A/B%20c'],
     ['http://example.com/a#part', 'http://example.com/a'],
-  ])('normalises %s to %s', (url, base) => {
+  ])('covers the URL %s in the normalized form %s', (url, base) => {
     const signed = { method: 'get', url, parameters: [] };
     expect(signatureBaseString(signed)).toBe(`GET&${percentEncode(base)}&`);
   });
 
-  it('excludes itself at any position', () => {
+  it('does not cover oauth_signature, wherever it is', () => {
     const url = 'http://example.com/?oauth_signature=a&b=c';
     const parameters: Parameter[] = [['oauth_signature', 'x']];
     expect(signatureBaseString({ method: 'GET', url, parameters })).toBe(
@@ -165,14 +165,14 @@ describe('an OAuth signature', () => {
     ['Dogs, Cats & Mice', 'Dogs%2C%20Cats%20%26%20Mice'],
     ['☃', '%E2%98%83'],
     ["-._~'()*", '-._~%27%28%29%2A'],
-  ])('encodes %s as %s', (text, encoded) => {
+  ])('percent-encodes %s as %s', (text, encoded) => {
     expect(percentEncode(text)).toBe(encoded);
   });
 
   const text = fc.string({ unit: 'grapheme', maxLength: 12 });
   const name = fc.stringMatching(/^[a-z0-9_.~-]{1,8}$/).filter(one => one !== '__proto__');
 
-  it('agrees with oauth-1.0a within the standard', () => {
+  it('equals that of oauth-1.0a for requests that oauth-1.0a signs correctly', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('GET', 'POST', 'PUT'),
@@ -207,7 +207,7 @@ describe('an OAuth signature', () => {
     );
   });
 
-  it('does not depend on the order or the place of the parameters', () => {
+  it('is the same whatever the order and the place of the parameters', () => {
     fc.assert(
       fc.property(
         fc
@@ -256,7 +256,7 @@ describe('an OAuth signature', () => {
 });
 
 describe('parseForm', () => {
-  it('survives a round trip, even with repeated names', () => {
+  it('returns the names and values that were encoded, even repeated names', () => {
     const text = fc.string({ unit: codePoint, maxLength: 10 });
     fc.assert(
       fc.property(fc.array(fc.tuple(text, text)), pairs => {
@@ -273,7 +273,7 @@ describe('parseForm', () => {
 });
 
 describe('an Authorization header of the scheme OAuth', () => {
-  it('returns its parameters without the realm, in any case of the scheme', () => {
+  it('is parsed into its parameters without the realm, whatever the case of the scheme', () => {
     const header = 'oAUTH realm="a, \\b",\t oauth_nonce="x%2By" ,oauth_token=""';
     expect(parseAuthorization(header)).toEqual([
       ['oauth_nonce', 'x+y'],
@@ -281,7 +281,7 @@ describe('an Authorization header of the scheme OAuth', () => {
     ]);
   });
 
-  it('survives a round trip with any parameters', () => {
+  it('is parsed into the parameters that were printed', () => {
     const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 10 });
     fc.assert(
       fc.property(fc.array(fc.tuple(text, text), { minLength: 1 }), pairs => {
@@ -295,7 +295,7 @@ describe('an Authorization header of the scheme OAuth', () => {
   });
 
   it.each([undefined, '', 'Basic YTpi', 'Bearer x', 'OAuthx a="b"'])(
-    'returns nothing for another scheme: %s',
+    'is not parsed if the scheme is another: %s',
     header => {
       expect(parseAuthorization(header)).toBe(undefined);
     },
@@ -309,7 +309,7 @@ describe('an Authorization header of the scheme OAuth', () => {
     'OAuth oauth_nonce="%"',
     'OAuth oauth_nonce="%FF"',
     'OAuth ,',
-  ])('is refused if it is malformed: %s', header => {
+  ])('causes an error if it is malformed: %s', header => {
     expect(parseAuthorization(header)).toBe('malformed');
   });
 

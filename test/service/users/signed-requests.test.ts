@@ -27,7 +27,7 @@ const BAD_SIGNATURE = expect.stringMatching(
   /^3040: Bad signature\. Check the Authorization header, the content type and the JSON body/,
 );
 
-describe('a signed request', () => {
+describe('an OAuth-signed request', () => {
   it('may be signed for https if a proxy forwards it to a service with a token', async () => {
     const overTls: Ask = { ...GOOD, signedScheme: 'https' };
     const forwarded = { ...overTls, headers: { 'x-forwarded-proto': 'https' } };
@@ -42,7 +42,7 @@ describe('a signed request', () => {
   it.each<[string, Ask]>([
     ['none', { authorization: '' }],
     ['that of another scheme', { authorization: 'Basic YTpi' }],
-  ])('requires its header, not %s', async (_, ask) => {
+  ])('must have an OAuth Authorization header, not %s', async (_, ask) => {
     const { post } = await localOAuth();
     const { status, headers, errors } = await post(PATH, { ...GOOD, ...ask });
     expect([status, errors]).toEqual([401, [`${REFUSED}Unknown Authorization Type`]]);
@@ -64,13 +64,13 @@ describe('a signed request', () => {
     ],
     ['an application', { key: 'nobody' }, 'Consumer key not found'],
     ['no token in this step', { token: 'x' }, 'Token not found'],
-  ])('requires %s', async (_, ask, reason) => {
+  ])('must contain %s', async (_, ask, reason) => {
     const { post } = await localOAuth();
     const { status, errors } = await post(PATH, { ...GOOD, ...ask });
     expect([status, errors]).toEqual([401, [REFUSED + reason]]);
   });
 
-  it('does not require a version', async () => {
+  it('may omit oauth_version', async () => {
     const { post } = await localOAuth();
     const ask = { ...GOOD, signed: { oauth_version: undefined } };
     expect((await post(PATH, ask)).status).toBe(200);
@@ -83,13 +83,13 @@ describe('a signed request', () => {
     ['a parameter', { forged: { oauth_nonce: 'another' } }],
     ['a parameter more', { forged: { x: 'y' } }],
     ['the form', { body: `oauth_callback=${encodeURIComponent(CALLBACK)}&x=y` }],
-  ])('is refused if %s differs', async (_, ask) => {
+  ])('is rejected if %s differs from what was signed', async (_, ask) => {
     const { post } = await localOAuth();
     const { status, errors } = await post(PATH, { ...GOOD, ...ask });
     expect([status, errors]).toEqual([401, [BAD_SIGNATURE]]);
   });
 
-  it('includes its query in the signature, with repeated parameters', async () => {
+  it('is signed including its query, even with repeated parameters', async () => {
     const { post } = await localOAuth();
     const query = 'b=%3D%253D&a=x+y&a=%20&c@=&&d';
     const form = [
@@ -101,7 +101,7 @@ describe('a signed request', () => {
     expect((await post(PATH, { query, form })).status).toBe(200);
   });
 
-  it('agrees with oauth-1.0a', async () => {
+  it('is accepted if oauth-1.0a signed it', async () => {
     const { addresses } = await localOAuth();
     const { consumerKey: key, consumerSecret: secret, oauthUrl } = addresses;
     const oauth = new OAuth({
@@ -131,28 +131,34 @@ describe('a signed request', () => {
   it.each([
     ['EXAMPLE.com:80', 200],
     ['example.com:8080', 401],
-  ])('is verified for the host it names, in any spelling: %s', async (host, status) => {
-    const { addresses } = await localOAuth();
-    const { consumerKey, consumerSecret, oauthUrl } = addresses;
-    const parameters: Parameter[] = [
-      ['oauth_callback', CALLBACK],
-      ['oauth_consumer_key', consumerKey],
-      ['oauth_nonce', 'x'],
-      ['oauth_signature_method', 'HMAC-SHA1'],
-      ['oauth_timestamp', seconds(NOW)],
-    ];
-    const signed = { method: 'POST', url: `http://example.com${PATH}`, parameters };
-    const all = [...parameters, ['oauth_signature', signatureOf(signed, consumerSecret)] as const];
-    const authorization = `OAuth ${all.map(([name, value]) => `${name}="${percentEncode(value)}"`)}`;
-    const request = http.request(oauthUrl + PATH, {
-      method: 'POST',
-      headers: { host, authorization },
-    });
-    request.end();
-    const [response] = (await once(request, 'response')) as [http.IncomingMessage];
-    response.resume();
-    expect(response.statusCode).toBe(status);
-  });
+  ])(
+    'is verified for the host that it names, however the name is written: %s',
+    async (host, status) => {
+      const { addresses } = await localOAuth();
+      const { consumerKey, consumerSecret, oauthUrl } = addresses;
+      const parameters: Parameter[] = [
+        ['oauth_callback', CALLBACK],
+        ['oauth_consumer_key', consumerKey],
+        ['oauth_nonce', 'x'],
+        ['oauth_signature_method', 'HMAC-SHA1'],
+        ['oauth_timestamp', seconds(NOW)],
+      ];
+      const signed = { method: 'POST', url: `http://example.com${PATH}`, parameters };
+      const all = [
+        ...parameters,
+        ['oauth_signature', signatureOf(signed, consumerSecret)] as const,
+      ];
+      const authorization = `OAuth ${all.map(([name, value]) => `${name}="${percentEncode(value)}"`)}`;
+      const request = http.request(oauthUrl + PATH, {
+        method: 'POST',
+        headers: { host, authorization },
+      });
+      request.end();
+      const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+      response.resume();
+      expect(response.statusCode).toBe(status);
+    },
+  );
 
   it.each<[string, Ask]>([
     ['header', { form: [...pairs(GOOD), ['oauth_nonce', 'x']] }],
@@ -176,7 +182,7 @@ describe('a signed request', () => {
   });
 
   it.each(['once', 'twice'])(
-    'may have the same callback and verifier in header and form, signed %s',
+    'may contain the same callback and verifier in header and form, signed %s',
     async times => {
       const { post, service } = await localOAuth();
       const sent = (name: string, value: string): Ask => ({
@@ -197,7 +203,7 @@ describe('a signed request', () => {
   );
 
   it.each(['once', 'twice'])(
-    'may have the same token in header and form, signed %s',
+    'may contain the same token in header and form, signed %s',
     async times => {
       const { post, requestToken, service } = await localOAuth();
       const { token, tokenSecret } = await requestToken();
@@ -218,7 +224,7 @@ describe('a signed request', () => {
     ['too large', { body: 'x'.repeat(16 * 1024 + 1) }, 413],
     ['no UTF-8', { body: 'oauth_callback=%FF' }, 400],
     ['in gzip', { headers: { 'content-encoding': 'gzip' } }, 415],
-  ])('is refused if its body is %s', async (_, ask, status) => {
+  ])('is rejected if its body is %s', async (_, ask, status) => {
     const { post } = await localOAuth();
     const reply = await post(PATH, { ...GOOD, ...ask });
     expect([reply.status, reply.errors]).toEqual([status, [expect.any(String)]]);
@@ -272,12 +278,15 @@ describe('a signed request', () => {
   });
 });
 
-describe('the timestamp of a request', () => {
-  it.each([0, 5 * MINUTE, -5 * MINUTE])('may be a little off: %d ms', async off => {
-    const { post } = await localOAuth();
-    const signed = { oauth_timestamp: seconds(NOW + off) };
-    expect((await post(PATH, { ...GOOD, signed })).status).toBe(200);
-  });
+describe('the timestamp of an OAuth-signed request', () => {
+  it.each([0, 5 * MINUTE, -5 * MINUTE])(
+    'may differ slightly from the time of the service: %d ms',
+    async off => {
+      const { post } = await localOAuth();
+      const signed = { oauth_timestamp: seconds(NOW + off) };
+      expect((await post(PATH, { ...GOOD, signed })).status).toBe(200);
+    },
+  );
 
   it.each([
     seconds(NOW + 5 * MINUTE + 2 * SECOND),
@@ -303,7 +312,7 @@ describe('the timestamp of a request', () => {
     expect(headers.get('date')).toBe(new Date(NOW).toUTCString());
   });
 
-  it('may be any number if the limit allows it', async () => {
+  it('may be any number if the limits allow it', async () => {
     const { post } = await localOAuth([], { limits: { signedWithinMs: Number.POSITIVE_INFINITY } });
     for (const timestamp of ['1', seconds(Date.now())])
       expect((await post(PATH, { ...GOOD, signed: { oauth_timestamp: timestamp } })).status).toBe(
@@ -311,7 +320,7 @@ describe('the timestamp of a request', () => {
       );
   });
 
-  it('is checked against the clock, even when the clock is moved back', async () => {
+  it('is checked against the clock of the service, even if that was moved back', async () => {
     const { service, post } = await localOAuth();
     for (const ms of [15 * 24 * 60 * MINUTE, -30 * 24 * 60 * MINUTE]) {
       service.clock.advance(ms);
@@ -320,7 +329,7 @@ describe('the timestamp of a request', () => {
   });
 });
 
-describe('the nonce of a request', () => {
+describe('the nonce of an OAuth-signed request', () => {
   it('is accepted only once, even for concurrent requests', async () => {
     const { post } = await localOAuth();
     const ask = { ...GOOD, signed: { oauth_nonce: 'once' } };
@@ -331,14 +340,14 @@ describe('the nonce of a request', () => {
     expect(errors).toEqual([`${REFUSED}oauth_nonce was used before`]);
   });
 
-  it('is not consumed by a request with a bad signature', async () => {
+  it('can be used again after a request with a bad signature', async () => {
     const { post } = await localOAuth();
     const ask = { ...GOOD, signed: { oauth_nonce: 'once' } };
     await post(PATH, { ...ask, secret: 'wrong' });
     expect((await post(PATH, ask)).status).toBe(200);
   });
 
-  it('may repeat a nonce of another second or application', async () => {
+  it('may equal that of another second or another application', async () => {
     const { addresses, post } = await localOAuth();
     const { unapprovedConsumerKey: key, unapprovedConsumerSecret: secret } = addresses;
     const signed = { oauth_nonce: 'once' };
@@ -358,7 +367,7 @@ describe('the nonce of a request', () => {
     }
   });
 
-  it('is still refused after the nonce file was compacted', async () => {
+  it('is still rejected a second time after the nonce file was compacted', async () => {
     const stateFolder = await temporaryFolder();
     const file = path.join(stateFolder, 'oauth', 'nonces.jsonl');
     const linesOf = async () => (await readFile(file, 'utf8')).trimEnd().split('\n');
