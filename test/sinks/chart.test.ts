@@ -28,7 +28,7 @@ function screen(): { stream: Writable; text: () => string } {
 }
 
 describe('chart', () => {
-  it('draws one column a bucket from zero up, and resolves to the sum', async () => {
+  it('draws one column per bucket from zero up, and resolves to the sum', async () => {
     const { stream, text } = screen();
     expect(await pipeline(bucketsOf(0, 10, 20), chart({ height: 2, stream }))).toBe(30);
     expect(text()).toBe(
@@ -42,7 +42,7 @@ describe('chart', () => {
     );
   });
 
-  it('shows the oldest bucket on the left for any order of the buckets', async () => {
+  it('draws the oldest bucket on the left, whatever the order of the buckets', async () => {
     const [up, down] = [screen(), screen()];
     await pipeline(bucketsOf(1, 5, 9), chart({ stream: up.stream }));
     const backwards = new Flow<ChartedBucket>(async function* () {
@@ -53,7 +53,7 @@ describe('chart', () => {
     expect(down.text()).toBe(up.text());
   });
 
-  it('is 80 columns wide on a terminal that reports no columns', async () => {
+  it('is 80 columns wide if the terminal reports no width', async () => {
     const drawn = [80, 0].map(async columns => {
       const { stream, text } = screen();
       const terminal = Object.assign(stream, { columns });
@@ -64,7 +64,7 @@ describe('chart', () => {
     expect(unknown).toBe(usual);
   });
 
-  it('sums adjacent buckets if there are more buckets than columns', async () => {
+  it('adds up adjacent buckets if there are more buckets than columns', async () => {
     const { stream, text } = screen();
     expect(await pipeline(bucketsOf(1, 1, 1, 1, 1), chart({ width: 3, height: 1, stream }))).toBe(
       5,
@@ -83,12 +83,12 @@ describe('chart', () => {
     expect(text()).toMatch(expected);
   });
 
-  it('refuses invalid sizes before anything is read', () => {
+  it('throws an OptionError for invalid sizes before it reads', () => {
     expect(() => chart({ height: 0 })).toThrow(OptionError);
     expect(() => chart({ width: 1.5 })).toThrow('width');
   });
 
-  it('resolves if the pipe is closed, and rejects if the stream breaks otherwise', async () => {
+  it('resolves if the pipe is closed, but rejects if the stream fails in another way', async () => {
     const breaking = (code: string) =>
       new Writable({ write: (_chunk, _, done) => done(Object.assign(new Error(code), { code })) });
     expect(await pipeline(bucketsOf(1), chart({ stream: breaking('EPIPE') }))).toBe(1);

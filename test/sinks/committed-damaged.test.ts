@@ -91,7 +91,7 @@ describe.each(['transactions', 'ranges'] as const)(
   },
 );
 
-describe('the option `damaged` of committed', () => {
+describe('committed() with `damaged`', () => {
   let folder: string;
   const to = (name: string) => path.join(folder, name);
   const kept = async () => keptIn(await readFile(to('damaged.jsonl'), 'utf8'));
@@ -106,7 +106,7 @@ describe('the option `damaged` of committed', () => {
     folder = await temporaryFolder();
   });
 
-  it('adds the number of kept records to the result, even of a complete run', async () => {
+  it('returns the number of kept records in its result, even of a complete run', async () => {
     const target = new StandIn<string>();
     await writeFile(to('a.jsonl'), `null\n${post(1)}\n{}\n`);
     const source = postsOf(to('a.jsonl'));
@@ -118,7 +118,7 @@ describe('the option `damaged` of committed', () => {
     expect(await run(source, target.transactions)).toEqual(again);
   });
 
-  it('writes its file before the rows are committed', async () => {
+  it('writes the file of damaged records before it commits the rows', async () => {
     const target = new StandIn<string>();
     await writeFile(to('a.jsonl'), `null\n${post(1)}\n`);
     const { save, ...calls } = target.transactions;
@@ -154,7 +154,7 @@ describe('the option `damaged` of committed', () => {
     expect(await kept()).toEqual(['three']);
   });
 
-  it('may be omitted in a resumed run, which finishes the file', async () => {
+  it('finishes the file in a resumed run even if that run omits the option', async () => {
     const disk = new SimulatedDisk();
     const target = new StandIn<string>(['ok', 'ok', 'killed before']);
     const lines = bytesOf([[1, -1], [1], [1]], 1);
@@ -187,7 +187,7 @@ describe('the option `damaged` of committed', () => {
     expect(await runOn(disk, source(), target.transactions)).toEqual({ rows: 2, damaged: 1 });
   });
 
-  it('is refused with an invalid name, and a run without it ends at a damaged record', async () => {
+  it('throws for an invalid name, and without the option ends at a damaged record', async () => {
     const { transactions } = new StandIn<string>();
     expect(() => committed({ ...transactions, damaged: 'a.gz' })).toThrow(OptionError);
     expect(() => committed({ ...transactions, damaged: 'a.part' })).toThrow(OptionError);

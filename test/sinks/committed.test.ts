@@ -19,8 +19,8 @@ function batchesOf(sizes: readonly number[]): number[][] {
 
 const quick = { retryWaitMs: 0, waitMs: 0 } as const;
 
-describe('committed', () => {
-  it('writes every row exactly once and in order, and the saved text in the same transaction', async () => {
+describe('committed()', () => {
+  it('writes every row exactly once and in order, together with the checkpoint text in the same transaction', async () => {
     const target = new StandIn<number>();
     const source = places(batchesOf([3, 0, 5, 2]));
     const result = await pipeline(source, committed({ ...quick, rows: 4, ...target.transactions }));
@@ -30,7 +30,7 @@ describe('committed', () => {
     expect(Math.max(...target.writes.map(({ rows }) => rows.length))).toBeLessThanOrEqual(4);
   });
 
-  it('opens nothing after a complete run, and returns the same result', async () => {
+  it('opens no source after a complete run, and returns the same result', async () => {
     const target = new StandIn<number>();
     const opened: number[] = [];
     const run = () =>
@@ -46,7 +46,7 @@ describe('committed', () => {
     expect(target.rows).toEqual(numbers(4));
   });
 
-  it('resumes an incremental source after the last cursor, even one saved by an earlier commit', async () => {
+  it('continues an incremental source after the last cursor, even one from an earlier commit', async () => {
     const target = new StandIn<number>();
     const opened: number[] = [];
     const run = (sizes: readonly number[]) =>
@@ -64,7 +64,7 @@ describe('committed', () => {
     expect(target.rows).toEqual(numbers(7));
   });
 
-  describe('with the saved text of a run for rain', () => {
+  describe('with the saved checkpoint text of another run', () => {
     let target: StandIn<number>;
     const run = (query: string) => {
       const flow = new Flow<number>(
@@ -81,14 +81,14 @@ describe('committed', () => {
       await run('rain');
     });
 
-    it('refuses another flow, and writes nothing', async () => {
+    it('rejects a different flow without writing', async () => {
       await expect(run('snow')).rejects.toThrow(
         /The checkpoint of posts belongs to another flow: `query` of search\(\) was "rain" and is now "snow"/,
       );
       expect(target.rows).toEqual([1]);
     });
 
-    it('refuses a saved text that was edited, and writes nothing', async () => {
+    it('rejects a checkpoint text that was edited without writing', async () => {
       target.text = target.text?.replace('"rows": 1', '"rows": 2');
       await expect(run('rain')).rejects.toThrow(/checkpoint of posts is damaged or was edited/);
       expect(target.rows).toEqual([1]);
@@ -96,14 +96,14 @@ describe('committed', () => {
   });
 });
 
-describe('a commit of committed', () => {
+describe('a commit of committed()', () => {
   const oneBatch = (items: readonly number[], wait?: Promise<unknown>) =>
     new Flow<number>(async function* () {
       yield { items, cursor: { next: 1 } };
       await wait;
     });
 
-  it('happens after `waitMs` if the source delivers nothing more', async () => {
+  it('happens after `waitMs` if the source delivers no more items', async () => {
     const target = new StandIn<number>();
     const { transactions } = target;
     const committedRows = new Promise<void>(resolve => {
@@ -147,7 +147,7 @@ describe('a commit of committed', () => {
     expect(target.writes.map(({ rows }) => rows.length)).toEqual([8, 8, 5]);
   });
 
-  it('is split into parts of one transaction if the source has no cursor', async () => {
+  it('consists of several writes in one transaction if the source has no cursor', async () => {
     const target = new StandIn<number>();
     const texts: string[] = [];
     const { save, ...rest } = target.transactions;
@@ -177,7 +177,7 @@ describe('a commit of committed', () => {
     expect(texts.length).toBe(2);
   });
 
-  it('is rolled back without a retry if its source fails between its parts', async () => {
+  it('is rolled back without a retry if the source fails between these writes', async () => {
     const target = new StandIn<number>();
     const source = new Flow<number>(async function* () {
       yield { items: numbers(20) };
@@ -190,7 +190,7 @@ describe('a commit of committed', () => {
     expect(JSON.parse(target.text ?? '')).toMatchObject({ rows: 0, state: 'running' });
   });
 
-  it('ends the run if another run has committed', async () => {
+  it('rejects the run if another run has committed', async () => {
     const target = new StandIn<number>();
     const source = new Flow<number>(async function* () {
       yield { items: [0], cursor: { next: 1 } };
@@ -206,7 +206,7 @@ describe('a commit of committed', () => {
     expect(target.rows).toEqual([0, 1, 2]);
   });
 
-  it('is retried `retries` times before it rejects, with advice on what to do', async () => {
+  it('is retried `retries` times, and then rejects with advice', async () => {
     const target = new StandIn<number>(['ok', ...numbers(9).map((): Ending => 'fails before')]);
     const run = pipeline(
       oneBatch([0]),
@@ -245,7 +245,7 @@ describe('a commit of committed', () => {
   it.each([
     ['alone', (sink: Sink<number, unknown>) => sink],
     ['in tee', (sink: Sink<number, unknown>) => tee(sink)],
-  ])('that fails at the end of the source does not complete the run: %s', async (_, as) => {
+  ])('at the end of the source does not complete the run if it fails: %s', async (_, as) => {
     const target = new StandIn<number>();
     let fail = () => {};
     const failed = new Promise<void>(resolve => {
@@ -267,7 +267,7 @@ describe('a commit of committed', () => {
   it.each([
     ['rows with a cursor', true],
     ['rows without one, in parts', false],
-  ])('is not repeated if only its response was lost: %s', async (_, hasCursor) => {
+  ])('is not repeated if only the response was lost: %s', async (_, hasCursor) => {
     const target = new StandIn<number>(['ok', 'answer lost']);
     const source = new Flow<number>(async function* () {
       for (const [index, items] of batchesOf([4, 4, 4]).entries())
@@ -296,7 +296,7 @@ describe('a commit of committed', () => {
         expect(target.rows).toEqual(numbers(12));
       });
 
-      it('commits nothing and fails with a StorageError if the rows came in parts', async () => {
+      it('commits nothing and rejects with a StorageError if the rows come in several writes', async () => {
         const target = new StandIn<number>(['ok', ending]);
         const sink = committed({ ...options, ...target.transactions });
         const failure: unknown = await pipeline(source(false), sink).catch(error => error);
@@ -313,7 +313,7 @@ describe('a commit of committed', () => {
     },
   );
 
-  it('rejects if another run has committed while its rows come in parts', async () => {
+  it('rejects if another run has committed between its writes', async () => {
     const target = new StandIn<number>();
     const source = new Flow<number>(async function* () {
       // While this run waits here, another run of the same script does all the work.
@@ -367,7 +367,7 @@ describe('a commit of committed', () => {
     expect(tries).toBe(1);
   });
 
-  it('does not start after an abort, whose reason rejects', async () => {
+  it('does not start after an abort, and the run rejects with the reason', async () => {
     const target = new StandIn<number>();
     const reason = new Error('enough');
     const run = pipeline(
@@ -379,7 +379,7 @@ describe('a commit of committed', () => {
     expect(target.rows).toEqual([]);
   });
 
-  it('names the pending range if the source does not deliver the same rows again', async () => {
+  it('fails with the pending range if the source does not deliver the same rows again', async () => {
     const target = new StandIn<number>(['ok', 'ok', 'killed after']);
     const options = { ...quick, rows: 9, ...target.ranges, name: 'posts' };
     await pipeline(places(batchesOf([3, 3])), committed(options)).catch(() => {});
@@ -390,7 +390,7 @@ describe('a commit of committed', () => {
     );
   });
 
-  it('stops reading when it has read more rows than the pending range had', async () => {
+  it('fails as soon as more rows come than the pending range had', async () => {
     const target = new StandIn<number>(['ok', 'ok', 'killed after']);
     const options = { ...quick, rows: 9, ...target.ranges, name: 'posts' };
     await pipeline(places(batchesOf([3, 3])), committed(options)).catch(() => {});
@@ -405,7 +405,7 @@ describe('a commit of committed', () => {
     expect(read).toBeLessThan(20);
   });
 
-  it('warns that rows may be in the target if the text of the next cursor differs', async () => {
+  it('fails with a warning that rows may be in the database if the next cursor differs', async () => {
     const target = new StandIn<number>(['ok', 'ok', 'killed after']);
     // The token of a page depends on the time of its request.
     const run = (token: string) => {
@@ -438,7 +438,7 @@ function abortedSoon(reason: Error): AbortSignal {
 const endings = fc.array(fc.constantFrom(...ENDINGS), { maxLength: 12 });
 const sizes = fc.array(fc.nat(7), { maxLength: 12 });
 
-describe('a row of committed', () => {
+describe('a row in committed()', () => {
   it.each(['transactions', 'ranges'] as const)(
     'is written exactly once after any failures and kills, with %s',
     async kind => {
@@ -475,7 +475,7 @@ describe('a row of committed', () => {
   );
 });
 
-describe('committed with wrong functions', () => {
+describe('committed() with wrong functions', () => {
   it.each<[string, Partial<CommittedOptions<number>>, RegExp]>([
     [
       'a transaction that does not call its function',

@@ -24,7 +24,7 @@ const minutes = (...counts: number[]) =>
   );
 
 describe('completeness', () => {
-  it('is confirmed if every bucket has as many posts as counts returned', async () => {
+  it('resolves if every bucket contains as many posts as counts() returned', async () => {
     const posts = [at(0), at(59.999), at(120), at(179)];
     expect(await completeness(minutes(2, 0, 2))(flow(posts))).toEqual({
       complete: true,
@@ -35,7 +35,7 @@ describe('completeness', () => {
     });
   });
 
-  it('fails for minutes with more or fewer posts, and for posts outside the window', async () => {
+  it('fails for minutes with too many or too few posts, and for posts outside the window', async () => {
     const posts = [at(-1), at(0), at(60), at(61), at(180)];
     expect(await completeness(minutes(2, 1, 0))(flow(posts))).toEqual({
       complete: false,
@@ -49,7 +49,7 @@ describe('completeness', () => {
     });
   });
 
-  it('needs counts', async () => {
+  it('throws an OptionError without counts', async () => {
     await expect(completeness(flow([]))(flow([at(0)]))).rejects.toThrow(OptionError);
     expect(() => completeness(unchecked(undefined))).toThrow(OptionError);
   });

@@ -102,7 +102,7 @@ describe('a written CSV file', () => {
       blocksOf(pageNamed('src/tables/README.md'), language).find(block => block.includes('csv')),
     );
 
-  it('is read by DuckDB, with empty strings and strings such as null', async () => {
+  it('is read correctly by DuckDB, including empty strings and strings such as null', async () => {
     const folder = await written();
     const connection = await (await DuckDBInstance.create()).connect();
     const query = `${lineOf('sql').replace('out/csv', folder)} ORDER BY id::INT`;
@@ -111,7 +111,7 @@ describe('a written CSV file', () => {
     expect(rows.map(({ text }) => text)).toEqual(texts);
   });
 
-  it('is read by pandas, with empty strings for null', async context => {
+  it('is read correctly by pandas, which returns null as empty strings', async context => {
     const isThere = (python: string) => spawnSync(python, ['-c', 'import pandas']).status === 0;
     const python = ['python3', '/usr/bin/python3'].find(isThere);
     context.skip(python === undefined, 'pandas is not installed: apt-get install python3-pandas');
@@ -123,7 +123,7 @@ describe('a written CSV file', () => {
 });
 
 describe('csv', () => {
-  it('writes the same bytes with and without threads, for any value in a table of one column', async () => {
+  it('writes the same bytes with and without threads for any value of a single column', async () => {
     const folder = await temporaryFolder();
     const asked = askedOfThreads();
     const at = (name: string) => path.join(folder, name);
@@ -192,7 +192,7 @@ describe('csv', () => {
         { columns: ['id', 'posted_at', 'text', 'author_verified', 'hashtags'] },
       );
 
-    it('writes the names of the columns and a row for each post', async () => {
+    it('writes the column names and a row for each post', async () => {
       const { files } = await two();
       expect(String(files['/out/rows.csv'])).toBe(
         'id,posted_at,text,author_verified,hashtags\r\n' +
@@ -233,11 +233,11 @@ describe('csv', () => {
     // An empty string is quoted, because a reader would skip a blank line.
     ['string', null, '""'],
     ['string', '\\.', '"\\."'],
-  ])('prints a value of type %s, row %#', async (type, value, text) => {
+  ])('prints a value of the type %s (row %#)', async (type, value, text) => {
     expect(await textOf([value], { columns: [own(type)] })).toBe(`value\r\n${text}\r\n`);
   });
 
-  it('survives a round trip for any strings', async () => {
+  it('writes any strings so that a parser returns them', async () => {
     const text = fc.oneof(
       fc.string({ unit: codePoint }),
       fc.string({
@@ -261,7 +261,7 @@ describe('csv', () => {
     );
   });
 
-  it('survives a round trip for any posts', async () => {
+  it('writes any posts so that a parser returns their values', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(arbitraryPost, { minLength: 1, maxLength: 5 }), async written => {
         const posts = written.map(({ bytes }) => new Activity(bytes));
@@ -293,7 +293,7 @@ describe('csv', () => {
     );
   });
 
-  it('puts an apostrophe only before formulas, and only if `formulas` is "escape"', async () => {
+  it('writes an apostrophe before formulas, and only these, if `formulas` is "escape"', async () => {
     const texts = ['=1+2', '+1', '-1', '@jack hi', '\tx', '\rx', '\n=1', '＝1', "'=", 'a=1', ''];
     const columns = [own('string')];
     const kept = rowsOf(await textOf(texts, { columns })).slice(1);
@@ -306,11 +306,11 @@ describe('csv', () => {
     expect(numbers).toBe('value\r\n-5\r\n-2\r\n');
   });
 
-  it('starts with a byte order mark for Excel', async () => {
+  it('can start with a byte order mark for Excel', async () => {
     expect(await textOf([1], { columns: [own('int32')], bom: true })).toBe('\ufeffvalue\r\n1\r\n');
   });
 
-  it('starts every numbered file with the column names, gzip or not', async () => {
+  it('writes the column names into every numbered file, gzip or not', async () => {
     const posts = Array.from({ length: 40 }, (_, n) =>
       post({ id: String(n), text: 'snow '.repeat(n) }),
     );
@@ -332,7 +332,7 @@ describe('csv', () => {
     }
   });
 
-  it('writes each tag to its own file and column', async () => {
+  it('writes each tag to its own file, and into a column', async () => {
     const disk = new SimulatedDisk();
     const tagged = post({ id: '1' }).withMatchingRules([
       { tag: 'snow', id: '1' },
@@ -349,7 +349,7 @@ describe('csv', () => {
     ]);
   });
 
-  it('rejects with the item that does not fit, and writes nothing', async () => {
+  it('rejects with the item that does not fit the columns, and writes no file', async () => {
     const columns: CsvOptions<Activity>['columns'] = [
       'id',
       { name: 'words', type: 'int32', value: item => item.text.length / 0 },
@@ -374,7 +374,7 @@ describe('csv', () => {
     [{ invalidValues: null }, 'invalidValues', "'error' or 'null'"],
     [{ path: 'x.csv.zstd' }, 'path', 'csv: `path`'],
     [{ bom: 1, colums: [] }, 'colums', 'did you mean `columns`?'],
-  ])('refuses %j before any I/O', (options, option, message) => {
+  ])('throws an OptionError for %j before any I/O', (options, option, message) => {
     const call = () => csv(unchecked({ path: 'x.csv', ...options }));
     expect(call).toThrow(OptionError);
     expect(call).toThrow(message);
@@ -411,7 +411,7 @@ describe('csv', () => {
     }
   });
 
-  it('does not continue files with other columns', async () => {
+  it('does not continue files if the columns have changed', async () => {
     const disk = new SimulatedDisk();
     const options = { path: '/out/rows.csv', checkpoint: '/run.json', commitIntervalMs: 0 };
     const pages = Array.from({ length: 5 }, (_, page) => pageOf(page));
@@ -421,7 +421,7 @@ describe('csv', () => {
     await expect(others).rejects.toThrow('`columns` of csv() was');
   });
 
-  it('writes to the disk', async () => {
+  it('writes every post into gzip files on disk', async () => {
     const folder = await temporaryFolder();
     const pages = new Flow<Activity>(async function* () {
       for (let page = 0; page < PAGES; page++) yield { items: pageOf(page) };

@@ -90,7 +90,7 @@ const noPlace = new Flow<Item>(() => {
   throw new Error('Nothing is left to be opened');
 });
 
-describe.each(VARIANTS)('files with a checkpoint, %s', (_, options) => {
+describe.each(VARIANTS)('files written with a checkpoint, %s,', (_, options) => {
   it.each([
     ['the process is killed', 'kill'],
     ['the power is cut', 'power'],
@@ -114,7 +114,7 @@ describe.each(VARIANTS)('files with a checkpoint, %s', (_, options) => {
     }
   });
 
-  it('survive any series of power cuts', async () => {
+  it('contain every item exactly once after any series of power cuts', async () => {
     const expected = await expectedOf(options);
     await fc.assert(
       fc.asyncProperty(
@@ -139,7 +139,7 @@ describe.each(VARIANTS)('files with a checkpoint, %s', (_, options) => {
     );
   });
 
-  it.each(['ENOSPC', 'EIO'])('resume after %s at any call that writes', async code => {
+  it.each(['ENOSPC', 'EIO'])('are continued after %s at any call that writes', async code => {
     const expected = await expectedOf(options);
     const calls = await callsOf(options);
     let failed = 0;
@@ -166,8 +166,8 @@ describe.each(VARIANTS)('files with a checkpoint, %s', (_, options) => {
   });
 });
 
-describe('the simulated disk', () => {
-  it('loses posts if the checkpoint is written first, so these tests can fail', async () => {
+describe('the simulated disk of these tests', () => {
+  it('shows lost posts if the checkpoint is written before the posts', async () => {
     const expected = await expectedOf();
     let wrong = 0;
     for (let cut = 0; cut < (await callsOf()); cut++) {
@@ -189,7 +189,7 @@ describe('the simulated disk', () => {
   });
 });
 
-describe('outputs on a disk that ignores case', () => {
+describe('output names on a disk that ignores case', () => {
   /** Returns a file system that stores files on the disk but ignores the case of their names. */
   function ignoringCase(disk: SimulatedDisk): FileSystem {
     const { open, readFile, rename, unlink, mkdir, lstat } = SimulatedDisk.prototype;
@@ -208,7 +208,7 @@ describe('outputs on a disk that ignores case', () => {
     ['with a checkpoint', OPTIONS],
     ['without one', { path: OPTIONS.path }],
     ['through one open file', { ...OPTIONS, maxOpen: 1 }],
-  ])('that differ only in case end the run, %s', async (_, options) => {
+  ])('end the run if they differ only in case, %s', async (_, options) => {
     const batches = [[{ to: 'BTC', n: 1 }], [{ to: 'btc', n: 2 }], [{ to: 'BTC', n: 3 }]];
     const disk = ignoringCase(new SimulatedDisk());
     const running = pipeline(places(batches, { cursorEvery: 1 }), filesOn(disk, options));

@@ -117,7 +117,7 @@ describe.each(Object.entries(SINKS))('an incremental run of %s', (_, sinkOn) => 
 
   const cuts = Object.entries(CUTS).map(([name, cutOff], at) => [name, cutOff, at] as const);
   it.each(cuts)(
-    'adds every item exactly once, even if the run ends at any call: %s',
+    'appends every item exactly once, even if the run ends at any call: %s',
     async (_, cutOff, at) => {
       const first = new SimulatedDisk();
       await run(first, FIRST);
@@ -139,7 +139,7 @@ describe.each(Object.entries(SINKS))('an incremental run of %s', (_, sinkOn) => 
   );
 });
 
-describe('an incremental run without a cursor after its last items', () => {
+describe('an incremental run with items after its last cursor', () => {
   /** Creates a source that has cursors, except after its last batch. */
   const withoutLast = () =>
     new Flow<number>(

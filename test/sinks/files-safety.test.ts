@@ -40,7 +40,7 @@ function gate(): { readonly opened: Promise<void>; open(): void } {
 }
 
 describe('two runs with the same output files', () => {
-  it('are detected without a checkpoint: the second is refused', async () => {
+  it('are detected even without a checkpoint, and the second run rejects', async () => {
     const out = await temporaryFolder();
     const options: FilesOptions<number> = { path: `${out}/posts.jsonl` };
     const { opened, open } = gate();
@@ -91,7 +91,7 @@ describe('the files sink', () => {
     },
   );
 
-  it('refuses a checkpoint that is a symbolic link', async () => {
+  it('rejects a checkpoint that is a symbolic link', async () => {
     const out = await temporaryFolder();
     const options = { path: `${out}/posts.jsonl`, checkpoint: `${out}/run.json` };
     await pipeline(numbers(0, 3), files(options));
@@ -136,8 +136,8 @@ describe('the files sink', () => {
   });
 });
 
-describe('a name that `files` reserves', () => {
-  it('is changed if an item has it, and the run continues', async () => {
+describe('a file name that files() reserves for itself', () => {
+  it('is changed if the path of an item has it, and the run continues', async () => {
     const out = await temporaryFolder();
     const names = ['run.json', 'run.json.tmp', 'run.json.lock', 'run.json.lock.old', 'a', 'a.part'];
     const items = new Flow<string>(async function* () {
@@ -158,7 +158,7 @@ describe('a name that `files` reserves', () => {
     ]);
   });
 
-  it('is refused as the only path before anything is opened', () => {
+  it('causes an error before anything is opened if it is the only path', () => {
     for (const file of ['run.json', './run.json', 'run.json.lock'])
       expect(() => files({ path: file, checkpoint: 'run.json' })).toThrow(OptionError);
   });
@@ -185,7 +185,7 @@ describe('a full disk', () => {
   });
 });
 
-describe('a run with too many outputs', () => {
+describe('a run with too many output files', () => {
   it('ends with an error', async () => {
     const out = await temporaryFolder();
     const options: FilesOptions<number> = { path: n => `${out}/${n}`, maxOutputs: 3 };
@@ -196,7 +196,7 @@ describe('a run with too many outputs', () => {
   });
 
   it.runIf(isNightly).each([32, 64])(
-    'ends with an error instead of a crash, in a heap of %i MiB',
+    'ends with an error instead of a crash in a heap of %i MiB',
     async mebibytes => {
       const out = await temporaryFolder();
       const script = compiled(path.join(import.meta.dirname, 'many-outputs-child.ts'));
@@ -209,7 +209,7 @@ describe('a run with too many outputs', () => {
   );
 });
 
-describe('a working folder that is deleted', () => {
+describe('the deletion of the working folder', () => {
   async function runThatDeletes(option: 'before' | 'during', cwd: string): Promise<string> {
     await mkdir(cwd);
     const script = compiled(path.join(import.meta.dirname, 'delete-working-folder.ts'));
@@ -223,20 +223,20 @@ describe('a working folder that is deleted', () => {
     return stdout;
   }
 
-  it('does not affect `files` when it is deleted before the run', async () => {
+  it('before the run does not affect files()', async () => {
     const cwd = `${await temporaryFolder()}/work`;
     expect(await runThatDeletes('before', cwd)).toBe('done');
     expect(await readFile(`${cwd}/out/deep/1.jsonl`, 'utf8')).toBe('{"n":1}\n');
     expect(await readFile(`${cwd}/out/deep/2.jsonl`, 'utf8')).toBe('{"n":2}\n');
   });
 
-  it('ends `files` with a StorageError when it is deleted during the run', async () => {
+  it('during the run ends files() with a StorageError', async () => {
     const cwd = `${await temporaryFolder()}/work`;
     expect(await runThatDeletes('during', cwd)).toBe('failed: ERR_STORAGE');
   });
 });
 
-describe('a folder of outputs that is deleted during a run', () => {
+describe('the deletion of the output folder during a run', () => {
   const small = [0, 1, 2];
   const large = Array.from({ length: 3 }, (_, n) => `${n}`.repeat(2_000_000));
 

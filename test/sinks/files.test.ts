@@ -42,8 +42,8 @@ function text(...parts: string[]): Promise<string> {
   return readFile(path.join(...parts), 'utf8');
 }
 
-describe('files', () => {
-  it('writes activities byte for byte, each to its own file', async () => {
+describe('files()', () => {
+  it('writes activities byte for byte, each to the file of its path', async () => {
     const out = await temporaryFolder();
     const odd = new Activity(
       Buffer.from(
@@ -95,7 +95,7 @@ describe('files', () => {
     );
   });
 
-  it('writes bytes unchanged, and any other JSON value as JSON', async () => {
+  it('writes bytes unchanged, and all other values as JSON', async () => {
     const out = await temporaryFolder();
     const values = [
       Uint8Array.of(0xff, 0x00, 0x41),
@@ -130,14 +130,14 @@ describe('files', () => {
         return a;
       })(),
     ],
-  ])('refuses %s, and says what to do', async (_, value) => {
+  ])('rejects %s, with advice', async (_, value) => {
     const out = await temporaryFolder();
     const run = pipeline(flowOf<unknown>(value), files({ path: `${out}/x` }));
     await expect(run).rejects.toThrow(DataError);
     await expect(run).rejects.toThrow(/has no JSON.*pass `line`/);
   });
 
-  it('writes the text or bytes that `line` returns', async () => {
+  it('writes the string or bytes that `line` returns', async () => {
     const out = await temporaryFolder();
     await pipeline(
       flowOf(1, 2),
@@ -150,7 +150,7 @@ describe('files', () => {
     );
   });
 
-  it('accepts paths from a function, but not outside the folder', async () => {
+  it('accepts paths from a function, but none outside the folder', async () => {
     const out = await temporaryFolder();
     const paths = ['a.jsonl', './b//c.jsonl', 'b/c.jsonl'];
     const sink = files<string>({ path: name => `${out}/f/${name}` });
@@ -183,7 +183,7 @@ describe('files', () => {
     [{ path: 'x', line: 'no' }, 'line'],
     [{ path: 'x', commitIntervalMs: -1 }, 'commitIntervalMs'],
     [{ path: 'x', commitIntervalMs: Number.NaN }, 'commitIntervalMs'],
-  ])('refuses the options %j before any I/O', (options, option) => {
+  ])('throws an OptionError for the options %j before any I/O', (options, option) => {
     const make = () => files(options as FilesOptions<unknown>);
     expect(make).toThrow(OptionError);
     try {
@@ -194,7 +194,7 @@ describe('files', () => {
   });
 
   it.skipIf(nodeZstd === undefined)(
-    'writes each item exactly once as zstd if the template ends in .zst',
+    'writes each item exactly once as zstd if the path ends in .zst',
     async () => {
       const out = await temporaryFolder();
       const flow = new Flow<{ readonly n: number }>(
@@ -228,7 +228,7 @@ describe('files', () => {
     },
   );
 
-  it('removes the stale parts after its last numbered file, and no other file', async () => {
+  it('removes old parts after its last numbered file, and no other files', async () => {
     const out = await temporaryFolder();
     for (const name of ['x.0003.part', 'x.0004.part', 'x.0006.part', 'y.0001.part'])
       await writeFile(path.join(out, name), 'stale');
@@ -239,7 +239,7 @@ describe('files', () => {
     ]);
   });
 
-  it('never writes plain lines under a name that ends in .zst', async () => {
+  it('never writes uncompressed lines to a name that ends in .zst', async () => {
     const out = await temporaryFolder();
     if (nodeZstd === undefined)
       expect(() => files({ path: `${out}/x.jsonl.zst` })).toThrow(/from version 22\.15/);
@@ -250,7 +250,7 @@ describe('files', () => {
     expect(await readdir(out)).toEqual([]);
   });
 
-  it('refuses items without the fields of the template', async () => {
+  it('fails for items without the fields that the path needs', async () => {
     const out = await temporaryFolder();
     await expect(pipeline(flowOf({ a: 1 }), files({ path: `${out}/{day}` }))).rejects.toThrow(
       /need activities, but got an object without an id\. Put activities\(\) before it/,
@@ -289,7 +289,7 @@ describe('files', () => {
     }
   });
 
-  it('writes only parts until the run is complete', async () => {
+  it('writes only .part files until the run is complete', async () => {
     const out = await temporaryFolder();
     await writeFile(`${out}/a`, 'the finished one of before\n');
     const seen: string[][] = [];
@@ -304,7 +304,7 @@ describe('files', () => {
     expect(await namesIn(out)).toEqual(['a', 'b']);
   });
 
-  it('leaves parts after a failure, and starts them again in the next run', async () => {
+  it('leaves .part files after a failure, and starts them again in the next run', async () => {
     const out = await temporaryFolder();
     const failing = new Flow<Buffer>(async function* () {
       for (let i = 0; i < 40; i++) yield { items: [Buffer.alloc(100_000, 65)] };
@@ -329,7 +329,7 @@ describe('files', () => {
     expect(await readdir(out)).toEqual([]);
   });
 
-  it('keeps every line whole with many outputs and few open files', async () => {
+  it('writes every line in one piece with many outputs and few open files', async () => {
     const out = await temporaryFolder();
     await fc.assert(
       fc.asyncProperty(
@@ -363,7 +363,7 @@ describe('files', () => {
     );
   });
 
-  it('limits open files and buffered posts', async () => {
+  it('limits its open files and the memory of buffered posts', async () => {
     const out = await temporaryFolder();
     let open = 0;
     let most = 0;
@@ -403,7 +403,7 @@ describe('files', () => {
     expect((await stat(`${out}/7`)).size).toBe(60 * (line.length + 1));
   });
 
-  it('ends the source immediately if the disk is full during its wait', async () => {
+  it('ends a source immediately if the disk is full while the source waits', async () => {
     const out = await temporaryFolder();
     const full = Object.assign(Object.create(null), nodeFileSystem, {
       open: async (...call: Parameters<typeof nodeFileSystem.open>) => {
@@ -476,7 +476,7 @@ describe('files', () => {
       'x',
       /is not a regular file/,
     ],
-  ])('reports that %s', async (_, prepare, name, message) => {
+  ])('names the problem in its error if %s', async (_, prepare, name, message) => {
     const out = await temporaryFolder();
     await prepare(out);
     const run = pipeline(flowOf(1), files({ path: `${out}/${name}` }));
@@ -484,7 +484,7 @@ describe('files', () => {
     await expect(run).rejects.toThrow(message);
   });
 
-  it('writes into a folder that is a link', async () => {
+  it('writes into a folder that is a symbolic link', async () => {
     const out = await temporaryFolder();
     await mkdir(`${out}/real`);
     await symlink(`${out}/real`, `${out}/link`);
@@ -492,7 +492,7 @@ describe('files', () => {
     expect(await text(out, 'real/x')).toBe('1\n');
   });
 
-  it('is also a sink of the Node pipeline', async () => {
+  it("can be the sink of Node's own pipeline", async () => {
     const out = await temporaryFolder();
     await nodePipeline(
       Readable.from([{ n: 1 }, { n: 2 }]),
@@ -519,8 +519,8 @@ describe('files', () => {
   });
 });
 
-describe('files with gzip', () => {
-  it('adds .gz if it is missing, and writes members that zcat reads', async () => {
+describe('files() with gzip', () => {
+  it('adds .gz to the name if it is missing, and writes files that zcat reads', async () => {
     const out = await temporaryFolder();
     const lines = Array.from({ length: 3000 }, (_, n) => ({ n, text: 'x'.repeat(n % 900) }));
     const source = places([lines.slice(0, 1000), lines.slice(1000)]);
@@ -535,7 +535,7 @@ describe('files with gzip', () => {
     expect(written).toMatchObject({ posts: 3000, bytes: bytes.length });
   });
 
-  it('follows the extension of the template, and accepts a level', async () => {
+  it('compresses depending on the extension of the path, and accepts a level', async () => {
     const out = await temporaryFolder();
     const line = 'snow '.repeat(1000);
     await pipeline(flowOf(line), files({ path: `${out}/a.gz` }));
@@ -553,8 +553,8 @@ describe('files with gzip', () => {
   });
 });
 
-describe('files with maxBytes', () => {
-  it('numbers its files, and starts the next file before a file becomes too large', async () => {
+describe('files() with `maxBytes`', () => {
+  it('numbers its files, and starts a new file before one becomes too large', async () => {
     const out = await temporaryFolder();
     const lines = ['a'.repeat(9), 'b'.repeat(9), 'c', 'd'.repeat(50), 'e'];
     const written = await pipeline(
@@ -586,7 +586,7 @@ describe('files with maxBytes', () => {
     expect(await namesIn(out)).toEqual([numbered, `${numbered}.gz`].sort());
   });
 
-  it('measures lines before compression, so that files are split at the same lines', async () => {
+  it('measures lines before compression, so that gzip files are split at the same lines', async () => {
     const out = await temporaryFolder();
     const lines = Array.from({ length: 100 }, (_, n) => `${n}`.padStart(9, '0'));
     await pipeline(

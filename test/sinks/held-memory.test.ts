@@ -50,8 +50,8 @@ const rare = (): Flow<Activity> =>
     activities()(jsonLines()(gunzip()(localFiles(archive)))),
   );
 
-describe('the memory of held posts', () => {
-  it('is near their size in collect()', async () => {
+describe('the memory of selected posts that a stage holds', () => {
+  it('is about the size of the posts in collect()', async () => {
     const memory = await MemoryWatch.start();
     const posts = await pipeline(rare(), collect());
     expect(posts.length).toBe(HELD);
@@ -59,7 +59,7 @@ describe('the memory of held posts', () => {
     expect(posts.at(-1)?.text).toContain('snow');
   });
 
-  it('is near their size in chunk()', async () => {
+  it('is about the size of the posts in chunk()', async () => {
     const memory = await MemoryWatch.start();
     let chunks = 0;
     await pipeline(rare(), chunk(HELD), async input => {
@@ -72,7 +72,7 @@ describe('the memory of held posts', () => {
     expect(chunks).toBe(1);
   });
 
-  it('is near their size in mapAsync() with many concurrent calls', async () => {
+  it('is about the size of the posts in mapAsync() with many concurrent calls', async () => {
     const memory = await MemoryWatch.start();
     let release = () => {};
     const all = new Promise<void>(resolve => {
@@ -113,7 +113,7 @@ describe('the memory of held posts', () => {
     });
   };
 
-  it('is near their size in committed()', async () => {
+  it('is about the size of the posts in committed()', async () => {
     const memory = await MemoryWatch.start();
     const { rows } = await pipeline(
       rare(),
@@ -125,7 +125,7 @@ describe('the memory of held posts', () => {
     expect(memory.grown).toBeLessThan(MOST);
   });
 
-  it('is near their size in a branch of tee() that ends in committed()', async () => {
+  it('is about the size of the posts in a branch of tee() that ends in committed()', async () => {
     const memory = await MemoryWatch.start();
     const output = await temporaryFolder();
     await pipeline(

@@ -121,26 +121,29 @@ function selectExactly(type: tables.ColumnType, name: string): string {
 const nodeHasZstd = 'zstdCompressSync' in (await import('node:zlib'));
 const CODECS = ['snappy', 'gzip', 'none', ...(nodeHasZstd ? ['zstd'] : [])] as const;
 
-describe('parquet', () => {
-  it.each(Object.entries(VALUES))('survives a round trip: %s', async (type, value) => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.option(value), { minLength: 1, maxLength: 30 }),
-        fc.array(fc.option(fc.array(value, { maxLength: 4 })), { minLength: 1, maxLength: 20 }),
-        fc.constantFrom(...CODECS),
-        fc.constantFrom(1, 2, 7, 100),
-        async (scalars, lists, compression, rowGroup) => {
-          const options = { compression: compression as 'gzip', rowGroup };
-          const scalar = type as tables.ScalarType;
-          expect(await valuesOf(scalar, scalars, options)).toEqual(scalars);
-          expect(await valuesOf(`list<${scalar}>`, lists, options)).toEqual(lists);
-        },
-      ),
-      { numRuns: bySuite(3, 200) },
-    );
-  });
+describe('parquet()', () => {
+  it.each(Object.entries(VALUES))(
+    'writes any values of a type so that a reader returns them: %s',
+    async (type, value) => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(fc.option(value), { minLength: 1, maxLength: 30 }),
+          fc.array(fc.option(fc.array(value, { maxLength: 4 })), { minLength: 1, maxLength: 20 }),
+          fc.constantFrom(...CODECS),
+          fc.constantFrom(1, 2, 7, 100),
+          async (scalars, lists, compression, rowGroup) => {
+            const options = { compression: compression as 'gzip', rowGroup };
+            const scalar = type as tables.ScalarType;
+            expect(await valuesOf(scalar, scalars, options)).toEqual(scalars);
+            expect(await valuesOf(`list<${scalar}>`, lists, options)).toEqual(lists);
+          },
+        ),
+        { numRuns: bySuite(3, 200) },
+      );
+    },
+  );
 
-  it('is read in the same way by two readers for any content', async () => {
+  it('writes files that two independent readers read alike, for any content', async () => {
     const folder = await temporaryFolder();
     let [written, asked] = [0, 0];
     const types = Object.keys(VALUES).flatMap((type): tables.ColumnType[] => [
@@ -216,7 +219,7 @@ describe('parquet', () => {
     );
   });
 
-  it('survives a round trip for any posts', async () => {
+  it('writes any posts so that a reader returns their values', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(arbitraryPost, { minLength: 1, maxLength: 8 }),
@@ -233,7 +236,7 @@ describe('parquet', () => {
     );
   });
 
-  it('has the column types that DuckDB expects, and exact ids', async () => {
+  it('writes the column types that DuckDB expects, and exact ids', async () => {
     const folder = await temporaryFolder();
     const columns = [
       own('string', 's'),
@@ -284,7 +287,7 @@ describe('parquet', () => {
     expect(await ask(`SELECT count(*) FROM '${file}' WHERE t > '2025-01-01'`)).toEqual([['0']]);
   });
 
-  it('contains the same as csv according to DuckDB', async () => {
+  it('writes the same values as csv() according to DuckDB', async () => {
     const folder = await temporaryFolder();
     const at = Date.UTC(2024, 2, 5);
     const minutes = Array.from({ length: 10 }, (_, n) =>
@@ -315,7 +318,7 @@ describe('parquet', () => {
     );
   });
 
-  it('is a dataset if its path has partitions', async () => {
+  it('writes a dataset that DuckDB reads if its path has partitions', async () => {
     const folder = await temporaryFolder();
     const tags = ['snow', 'eis & schnee', '../ü=1'];
     const posts = Array.from({ length: 40 }, (_, n) =>
@@ -347,7 +350,7 @@ describe('parquet', () => {
     ]);
   });
 
-  it('has row groups of the requested number of rows, or smaller ones if memory is short', async () => {
+  it('writes row groups of the requested number of rows, or smaller ones if memory is short', async () => {
     const posts = Array.from({ length: 250 }, (_, n) =>
       post({ id: String(n), text: 'snow'.repeat(50) }),
     );
@@ -363,7 +366,7 @@ describe('parquet', () => {
     expect(small.reduce((sum, rows) => sum + rows, 0)).toBe(250);
   });
 
-  it('numbers its files if their size is limited', async () => {
+  it('numbers its files if `maxBytes` is set', async () => {
     const posts = Array.from({ length: 100 }, (_, n) =>
       post({ id: String(n), text: `${n}`.repeat(99) }),
     );
@@ -378,7 +381,7 @@ describe('parquet', () => {
     );
   });
 
-  it('ends and numbers its files at commits of tee', async () => {
+  it('finishes numbered files at the commits of tee', async () => {
     const disk = new SimulatedDisk();
     const batches = Array.from({ length: 4 }, (_, n) => [post({ id: String(n) })]);
     await pipeline(
@@ -395,7 +398,7 @@ describe('parquet', () => {
     expect(Object.keys(files)[0]).toBe('/out/rows.0001.parquet');
   });
 
-  it('leaves no finished file if an item does not fit', async () => {
+  it('leaves no finished file if an item does not fit the columns', async () => {
     const folder = await temporaryFolder();
     const items = [post({ id: '1' }), post({ id: '2', text: 'no' })];
     const run = pipeline(
@@ -426,7 +429,7 @@ describe('parquet', () => {
       : [
           [{ compression: 'zstd' }, 'compression', 'Node 22.15'] satisfies [object, string, string],
         ]),
-  ])('refuses %j before any I/O', (options, option, message) => {
+  ])('throws an OptionError for %j before any I/O', (options, option, message) => {
     const call = () => parquet(unchecked({ path: 'x.parquet', ...options }));
     expect(call).toThrow(OptionError);
     expect(call).toThrow(message);
@@ -434,7 +437,7 @@ describe('parquet', () => {
   });
 });
 
-describe('parquet with a checkpoint', () => {
+describe('parquet() with a checkpoint', () => {
   const ITEMS = Array.from({ length: 16 }, (_, batch) =>
     Array.from({ length: batch % 4 }, (_, n) => ({
       to: 'abc'.charAt((batch + n) % 3),
@@ -468,7 +471,7 @@ describe('parquet with a checkpoint', () => {
     .map(({ n }) => n)
     .toSorted((a, b) => a - b);
 
-  it('contains every item exactly once in complete files, even after a crash at any call', async () => {
+  it('writes every item exactly once into complete files, even after a crash at any call', async () => {
     const whole = new SimulatedDisk();
     const { posts } = await run(whole);
     expect(posts).toBe(all.length);
@@ -488,7 +491,7 @@ describe('parquet with a checkpoint', () => {
       }
   });
 
-  it('removes the stale parts of a killed run that began more files', async () => {
+  it('removes the .part files of a killed run that had started more files', async () => {
     const whole = new SimulatedDisk();
     await run(whole);
     const last = Object.keys(filesOf(whole)).filter(name => name.startsWith('/out/a.')).length;
@@ -526,7 +529,7 @@ describe('parquet with a checkpoint', () => {
     expect(failed).toBeGreaterThan(5);
   });
 
-  it('commits when each file has a row group, so that a killed run does not start over', async () => {
+  it('commits when each file has a row group, so that a killed run need not start from the beginning', async () => {
     const days = (counts: readonly number[]) =>
       counts.flatMap((count, day) =>
         Array.from({ length: count / 5 }, (_, page) =>
@@ -566,7 +569,7 @@ describe('parquet with a checkpoint', () => {
     expect(Object.keys(filesOf(disk)).length).toBe(20);
   });
 
-  it('commits by time, for a source without an end', async () => {
+  it('commits after a time if the source is endless', async () => {
     const disk = new SimulatedDisk();
     const stop = new AbortController();
     const endless = new Flow<Item>(async function* ({ signal }) {
@@ -579,7 +582,7 @@ describe('parquet with a checkpoint', () => {
     expect(await itemsOf(disk)).toEqual(all);
   });
 
-  it('is not continued with other columns', async () => {
+  it('does not continue if the columns have changed', async () => {
     const disk = new SimulatedDisk();
     await run(disk);
     const others = run(disk, { columns: [{ name: 'n', type: 'int64', value: ({ n }) => n }] });
@@ -587,7 +590,7 @@ describe('parquet with a checkpoint', () => {
   });
 });
 
-describe('a real Parquet file', () => {
+describe('a Parquet file on disk', () => {
   it('is called NAME.part until it is complete', async () => {
     const folder = await temporaryFolder();
     const seen: string[][] = [];

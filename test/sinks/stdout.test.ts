@@ -69,7 +69,7 @@ describe('stdout in a child process', () => {
     expect(String(stream.read()).split('\n')).toHaveLength(2);
   });
 
-  it('ends normally with exit code 0 when head stops reading', async () => {
+  it('exits normally with code 0 when head stops reading', async () => {
     const { code, out, result } = await shell(`${SCRIPT} 300000 | head -n 3`);
     expect(code).toBe(0);
     expect(out).toBe(linesUpTo(3));
@@ -78,7 +78,7 @@ describe('stdout in a child process', () => {
     expect(result.posts).toBeLessThan(300_000);
   });
 
-  it('closes an endless source', async () => {
+  it('closes an endless source when its reader stops', async () => {
     const { code, out, result } = await shell(`${SCRIPT} 10 wait | head -n 3`);
     expect(code).toBe(0);
     expect(out).toBe(linesUpTo(3));
@@ -88,14 +88,14 @@ describe('stdout in a child process', () => {
   it.each([
     ['a socket', ''],
     ['a pipe', ' | (sleep 0.3; cat)'],
-  ])('loses nothing with a slow reader of %s, even if process.exit follows', async (_, reader) => {
+  ])('loses no output with a slow reader of %s, even before process.exit', async (_, reader) => {
     const { code, out, result } = await shell(`${SCRIPT} 250000 exit${reader}`, true);
     expect(code).toBe(0);
     expect(out).toBe(linesUpTo(250_000));
     expect(result).toMatchObject({ posts: 250_000, bytes: linesUpTo(250_000).length });
   });
 
-  it('leaves the stream open for what the script writes afterwards', async () => {
+  it('leaves stdout open for later output of the script', async () => {
     const { code, out } = await shell(`${SCRIPT} 250000`, true);
     expect(code).toBe(0);
     expect(out).toBe(`${linesUpTo(250_000)}a word after the end\n`);
@@ -135,14 +135,14 @@ describe('stdout to a given stream', () => {
     expect(written).toEqual({ posts: 3, bytes: Buffer.byteLength(expected), files: [] });
   });
 
-  it('leaves the stream open and without its listeners', async () => {
+  it('leaves the stream open, without listeners of its own', async () => {
     const stream = new PassThrough();
     await pipeline(places<unknown>([[null]]), stdout({ stream }));
     expect(stream.writableEnded).toBe(false);
     expect(stream.listenerCount('error')).toBe(0);
   });
 
-  it('refuses values that have no JSON', async () => {
+  it('fails for values that have no JSON', async () => {
     const run = pipeline(places([[1n]]), stdout({ stream: new PassThrough() }));
     await expect(run).rejects.toThrow(DataError);
   });
@@ -217,7 +217,7 @@ describe('stdout to a given stream', () => {
     expect(closed).toBe(true);
   });
 
-  it('rejects if the stream breaks in another way', async () => {
+  it('rejects if the stream fails in another way', async () => {
     const { stream, next } = byHand();
     const run = pipeline(places([[1], [2]]), stdout({ stream }));
     const failed = expect(run).rejects.toThrow(StorageError);

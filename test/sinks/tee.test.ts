@@ -27,8 +27,8 @@ const numbers = (count: number) =>
   );
 const isEven = (n: number) => n % 2 === 0;
 
-describe('tee', () => {
-  it('delivers every item to each branch, and resolves to all results', async () => {
+describe('tee()', () => {
+  it('delivers every item to each branch, and resolves to the results of all branches', async () => {
     const out = await temporaryFolder();
     const results = await pipeline(
       numbers(5),
@@ -66,7 +66,7 @@ describe('tee', () => {
     expect(await pipeline(numbers(3), tee(branch))).toEqual([[10, 20, 30]]);
   });
 
-  it('is a sink of the pipeline of Node, with Node streams as branches', async () => {
+  it("can be the sink of Node's own pipeline, with Node streams as branches", async () => {
     const written: number[] = [];
     const writable = () =>
       new Writable({
@@ -85,7 +85,7 @@ describe('tee', () => {
     expect(written.toSorted()).toEqual([1, 2, 2, 3, 4, 4]);
   });
 
-  it('opens its input only once, and closes it after all branches have ended', async () => {
+  it('opens its input once, and closes it after all branches have ended', async () => {
     const opened: number[] = [];
     let closed = false;
     const source = new Flow<number>(async function* (run) {
@@ -116,7 +116,7 @@ describe('tee', () => {
     expect(results[2]).toBe('nothing read');
   });
 
-  it('gives each branch its own batches and cursors', async () => {
+  it('delivers separate batches and cursors to each branch', async () => {
     const seen: Batch<number>[] = [];
     const look: Sink<number> = async input => {
       for await (const batch of (input as Flow<number>).batches()) seen.push(batch);
@@ -130,7 +130,7 @@ describe('tee', () => {
     ]);
   });
 
-  it('reports the progress of each branch and of all branches', async () => {
+  it('reports the progress of each branch and of all branches together', async () => {
     const out = await temporaryFolder();
     let last: ProgressCounts | undefined;
     await pipeline(
@@ -153,7 +153,7 @@ describe('tee', () => {
   });
 });
 
-describe('an error of tee', () => {
+describe('an error in tee()', () => {
   const failing =
     (after: number): Sink<number> =>
     async input => {
@@ -161,7 +161,7 @@ describe('an error of tee', () => {
       for await (const _ of input) if (++count === after) throw new Error('The sink failed');
     };
 
-  describe('in one of its branches', () => {
+  describe('in one branch', () => {
     const failedInOne = async () => {
       const out = await temporaryFolder();
       let ended: unknown;
@@ -189,13 +189,13 @@ describe('an error of tee', () => {
       expect((await failedInOne()).ended).toBeDefined();
     });
 
-    it('leaves only part files', async () => {
+    it('leaves only .part files', async () => {
       const { out } = await failedInOne();
       expect((await readdir(out)).filter(name => !name.endsWith('.part'))).toEqual([]);
     });
   });
 
-  it('in the input rejects, even if the sinks ignore it', async () => {
+  it('in the input rejects the run, even if the sinks ignore it', async () => {
     const broken = new Flow<number>(async function* () {
       yield { items: [1] };
       throw new Error('The source failed');
@@ -209,7 +209,7 @@ describe('an error of tee', () => {
     await expect(pipeline(broken, tee(ignores, ignores))).rejects.toThrow('The source failed');
   });
 
-  it('in an operator of a branch rejects', async () => {
+  it('in an operator of a branch rejects the run', async () => {
     const fails = map((n: number) => {
       if (n === 3) throw new Error('The operator failed');
       return n;
@@ -218,7 +218,7 @@ describe('an error of tee', () => {
     await expect(run).rejects.toThrow('The operator failed');
   });
 
-  it('is the reason of the signal after an abort', async () => {
+  it('is the reason of an abort after the abort', async () => {
     const out = await temporaryFolder();
     const controller = new AbortController();
     const waits = new Flow<number>(async function* ({ signal }) {
@@ -233,7 +233,7 @@ describe('an error of tee', () => {
     await expect(run).rejects.toBe('enough');
   });
 
-  it('is a StorageError if two branches write one file, before either is lost', async () => {
+  it('is a StorageError if two branches would write the same file', async () => {
     const out = await temporaryFolder();
     const path = (n: number) => `${out}/${n % 3}`;
     const run = pipeline(
@@ -292,7 +292,7 @@ describe('an error of tee', () => {
     expect(make).toThrow(message);
   });
 
-  it('is an OptionError before anything is read if an operator replaces the sink', async () => {
+  it('is an OptionError before anything is read if a branch ends in an operator', async () => {
     let opened = false;
     const source = new Flow<number>(async function* () {
       opened = true;
@@ -304,7 +304,7 @@ describe('an error of tee', () => {
     expect(opened).toBe(false);
   });
 
-  it('is an OptionError if a sink would continue from its own cursor', async () => {
+  it('is an OptionError if the sink of a branch resumes from a cursor of its own', async () => {
     const resumes: Sink<number> = async input => {
       for await (const _ of (input as Flow<number>).batches({ resume: { next: 2 } }));
     };
@@ -314,7 +314,7 @@ describe('an error of tee', () => {
   });
 });
 
-describe('tee with an incremental source after all committing branches ended', () => {
+describe('tee() with an incremental source, after all committing branches have ended,', () => {
   const each = Array.from({ length: 9 }, (_, n) => [n, n + 100]);
   const opened: number[] = [];
   /**

@@ -48,7 +48,7 @@ function runs(handing: Partial<FilesOptions<string>>, callOnFile: (file: Written
 }
 
 describe('onFile', () => {
-  it('is called with finished files, at most as many at a time as the option says', async () => {
+  it('is called for finished files, with at most `onFileConcurrency` calls at a time', async () => {
     let [running, most] = [0, 0];
     const texts: string[] = [];
     await pipeline(
@@ -67,7 +67,7 @@ describe('onFile', () => {
     expect(most).toBe(2);
   });
 
-  it('adds its result to the file in the result and the checkpoint', async () => {
+  it('returns a value that is stored with the file in the result and the checkpoint', async () => {
     const { run } = runs({}, async ({ path: file }) => ({ etag: await readFile(file, 'utf8') }));
     const written = await run();
     expect(written.files.map(({ handedOn }) => handedOn)).toEqual(
@@ -80,7 +80,7 @@ describe('onFile', () => {
     expect((await run()).files).toEqual(written.files);
   });
 
-  it('waits until the file has its final name if commits come before the end', async () => {
+  it('is called only when a file has its final name, even if commits come earlier', async () => {
     const called: string[] = [];
     await pipeline(
       letters(),
@@ -96,7 +96,7 @@ describe('onFile', () => {
     expect(called.toSorted()).toEqual(['a.txt', 'b.txt', 'c.txt', 'd.txt']);
   });
 
-  it('is called by the next run only for files whose call was not recorded', async () => {
+  it('is called in the next run only for files whose call was not recorded', async () => {
     const { called, run } = runs({ onFileConcurrency: 1 }, file => rm(file.path));
     await expect(run('c.txt')).rejects.toThrow('no network');
     expect(called).toEqual(['a.txt', 'b.txt', 'c.txt']);
@@ -107,7 +107,7 @@ describe('onFile', () => {
     expect(called.length).toBe(5);
   });
 
-  it('may reject without ending the run, and is called again in the next run', async () => {
+  it('does not end the run if it rejects, and is called again in the next run', async () => {
     const { called, run } = runs({ onFileError: 'keep' }, () => 'there');
     const first = await run('b.txt');
     expect(first.files.map(({ handedOn }) => handedOn)).toEqual([
@@ -124,7 +124,7 @@ describe('onFile', () => {
     expect(called.length).toBe(5);
   });
 
-  it('is called only once for Parquet files during the run, even if an error follows', async () => {
+  it('is called once for each Parquet file during the run, even if an error follows', async () => {
     const called: string[] = [];
     const run = (max: number) =>
       pipeline(
@@ -151,7 +151,7 @@ describe('onFile', () => {
   });
 
   it.each(['txt', 'parquet'])(
-    'is called again for a file that the failed call before had deleted: %s',
+    'is called again for a file if its failed call has deleted the file: %s',
     async kind => {
       const called: string[] = [];
       const onFile = async (file: WrittenFile) => {
@@ -175,7 +175,7 @@ describe('onFile', () => {
     },
   );
 
-  it('is called with the present size of files that changed after their run', async () => {
+  it('is called with the current size of a file that changed after its run', async () => {
     const run = (onFile?: (file: WrittenFile) => unknown) =>
       pipeline(letters(), files({ ...options(), onFile, onFileError: 'keep' }));
     await run(() => {
@@ -187,7 +187,7 @@ describe('onFile', () => {
     expect(sizes).toEqual([5, 5, 5, 5]);
   });
 
-  it('is called for each branch of tee, even without a checkpoint', async () => {
+  it('is called for the files of each branch of tee, even without a checkpoint', async () => {
     const called: string[] = [];
     const branch = (name: string) =>
       files<Activity>({ path: at(name), onFile: file => void called.push(nameOf(file)) });
@@ -199,7 +199,7 @@ describe('onFile', () => {
     expect(called).toEqual(['a.jsonl', 'b.jsonl', 'c.jsonl']);
   });
 
-  it('in one branch of tee does not restart a complete run for another branch', async () => {
+  it('in one branch of tee leaves a complete run complete, although another branch has no onFile', async () => {
     const called: string[] = [];
     const run = () =>
       pipeline(
@@ -225,7 +225,7 @@ describe('onFile', () => {
     expect(called).toEqual(['a.jsonl']);
   });
 
-  it('rejects the run if it does not resolve to JSON', async () => {
+  it('rejects the run if its result is not JSON', async () => {
     const run = pipeline(letters(), files({ ...options(), onFile: () => 1n }));
     await expect(run).rejects.toThrow(/files: `onFile` must resolve to what JSON can hold/);
     await expect(run).rejects.toBeInstanceOf(OptionError);

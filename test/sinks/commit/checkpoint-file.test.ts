@@ -53,7 +53,7 @@ describe('a checkpoint', () => {
     expect(opened).toEqual([2]);
   });
 
-  it('stays unchanged after another process has taken its lock over', async () => {
+  it('stays unchanged after another process has taken over its lock', async () => {
     const options = optionsIn(await temporaryFolder());
     const checkpoint = options.checkpoint as string;
     let before = '';
@@ -73,7 +73,7 @@ describe('a checkpoint', () => {
     expect(await readFile(checkpoint, 'utf8')).toBe(before);
   });
 
-  it('is parsed as it was written, for any files', async () => {
+  it('is the same after it is written and parsed, for any files', async () => {
     const file = `${await temporaryFolder()}/run.json`;
     const owner = { sink: { step: 'files' }, flow: [] };
     const count = fc.nat({ max: Number.MAX_SAFE_INTEGER });
@@ -103,7 +103,7 @@ describe('a checkpoint', () => {
     );
   });
 
-  it('lets the same script continue where it stopped', async () => {
+  it('lets the same script continue from where it stopped', async () => {
     const out = await temporaryFolder();
     await interrupt(optionsIn(out), 2);
     expect((await readdir(out)).sort()).toEqual(['run.json', 'x.jsonl.part']);
@@ -120,7 +120,7 @@ describe('a checkpoint', () => {
     expect(await readFile(`${out}/x.jsonl`, 'utf8')).toBe(ALL);
   });
 
-  it('makes a completed run return its result without work until it is deleted', async () => {
+  it('of a complete run makes later runs return its result without work', async () => {
     const out = await temporaryFolder();
     const opened: number[] = [];
     const first = await finish(optionsIn(out), from => opened.push(from));
@@ -140,12 +140,12 @@ describe('a checkpoint', () => {
     return out;
   };
 
-  it('is accessible only to its owner', async () => {
+  it('is readable and writable only by its owner', async () => {
     const out = await interruptedWithTwoFiles();
     expect((await stat(`${out}/run.json`)).mode & 0o777).toBe(0o600);
   });
 
-  it('is small and readable', async () => {
+  it('is a short JSON text that a person can read', async () => {
     const out = await interruptedWithTwoFiles();
     const text = await readFile(`${out}/run.json`, 'utf8');
     expect(text.replaceAll(out, 'out')).toBe(`{
@@ -165,7 +165,7 @@ describe('a checkpoint', () => {
 `);
   });
 
-  it('keeps the cursor of the batch even if the source changes the object later', async () => {
+  it('contains the cursor of the batch even if the source changes that object later', async () => {
     const out = await temporaryFolder();
     let now = 0;
     const source = new Flow<number>(async function* ({ resume }) {
@@ -178,14 +178,14 @@ describe('a checkpoint', () => {
     expect(JSON.parse(await readFile(`${out}/run.json`, 'utf8')).cursor).toEqual({ live: 2 });
   });
 
-  it('includes items after the last cursor at the end', async () => {
+  it('is complete at the end even if items follow the last cursor', async () => {
     const out = await temporaryFolder();
     const source = places(BATCHES, { cursorEvery: 3 });
     expect((await pipeline(source, files(optionsIn(out)))).posts).toBe(6);
     expect(await readFile(`${out}/x.jsonl`, 'utf8')).toBe(ALL);
   });
 
-  it('is ignored if the source has no cursors', async () => {
+  it('has no effect if the source has no cursors', async () => {
     const out = await temporaryFolder();
     async function* noPlaces() {
       yield 'a';
@@ -205,7 +205,7 @@ describe('a checkpoint', () => {
     expect((await finish(optionsIn(out, { commitIntervalMs: 60_000 }))).posts).toBe(6);
   });
 
-  it('is written while the source continues with items of the next commit', async () => {
+  it('is written while the source delivers items of the next commit', async () => {
     const out = await temporaryFolder();
     const batches = Array.from({ length: 400 }, (_, n) => [String(n)]);
     const slow = new Flow<string>(async function* (run) {
@@ -224,7 +224,7 @@ describe('a checkpoint', () => {
     expect(await readFile(`${out}/x.jsonl`, 'utf8')).toBe(batches.map(([n]) => `${n}\n`).join(''));
   });
 
-  it('truncates files that are longer than committed', async () => {
+  it('causes files to be truncated if they are longer than committed', async () => {
     const out = await temporaryFolder();
     await interrupt(optionsIn(out), 2);
     await writeFile(`${out}/x.jsonl.part`, `"torn ${'x'.repeat(100)}`, { flag: 'a' });
@@ -239,7 +239,7 @@ describe('a checkpoint', () => {
       /has only 3 bytes, but 12 of its bytes are counted/,
     ],
     ['missing', (file: string) => rm(file), /is missing, but 12 of its bytes are counted/],
-  ])('refuses to resume if an output is %s', async (_, damage, message) => {
+  ])('causes an error when a run resumes if an output is %s', async (_, damage, message) => {
     const out = await temporaryFolder();
     await interrupt(optionsIn(out), 2);
     await damage(`${out}/x.jsonl.part`);
@@ -250,7 +250,7 @@ describe('a checkpoint', () => {
     await expect(run).rejects.toMatchObject({ path: `${out}/x.jsonl.part` });
   });
 
-  it('resumes gzip and numbered files', async () => {
+  it('lets a run resume in gzip and in numbered files', async () => {
     const out = await temporaryFolder();
     const options = optionsIn(out, { gzip: true, maxBytes: 8 });
     await interrupt(options, 2);
@@ -268,13 +268,16 @@ describe('a checkpoint', () => {
     ['gzip', { gzip: true }],
     ['another size', { maxBytes: 7 }],
     ['another line', { line: (item: string) => item }],
-  ] satisfies [string, Partial<FilesOptions<string>>][])('for %s is refused', async (_, more) => {
-    const out = await temporaryFolder();
-    await interrupt(optionsIn(out), 2);
-    const run = finish(optionsIn(out, more));
-    await expect(run).rejects.toThrow(StorageError);
-    await expect(run).rejects.toThrow(/belongs to another sink: .*delete the checkpoint/);
-  });
+  ] satisfies [string, Partial<FilesOptions<string>>][])(
+    'causes a StorageError if the sink now has %s',
+    async (_, more) => {
+      const out = await temporaryFolder();
+      await interrupt(optionsIn(out), 2);
+      const run = finish(optionsIn(out, more));
+      await expect(run).rejects.toThrow(StorageError);
+      await expect(run).rejects.toThrow(/belongs to another sink: .*delete the checkpoint/);
+    },
+  );
 
   it.each([
     ['empty', () => '', /not a checkpoint/],
@@ -315,7 +318,7 @@ describe('a checkpoint', () => {
           /damaged or was edited/,
         ] as const,
     ),
-  ] as const)('is refused if it is %s', async (_, damage, message) => {
+  ] as const)('causes an error if it is %s', async (_, damage, message) => {
     const out = await temporaryFolder();
     await interrupt(optionsIn(out), 2);
     await writeFile(`${out}/run.json`, damage(await readFile(`${out}/run.json`, 'utf8')));
@@ -326,13 +329,13 @@ describe('a checkpoint', () => {
     expect((await readdir(out)).sort()).toEqual(['run.json', 'x.jsonl.part']);
   });
 
-  it('creates its folder', async () => {
+  it('is written into a folder that is created for it', async () => {
     const out = await temporaryFolder();
     await finish(optionsIn(out, { checkpoint: `${out}/a/b/run.json` }));
     expect(await readdir(`${out}/a/b`)).toEqual(['run.json']);
   });
 
-  it('keeps operators’ state in the cursor', async () => {
+  it('contains the state of operators in its cursor', async () => {
     const out = await temporaryFolder();
     const seen: (Cursor | undefined)[] = [];
     const source = new Flow<string>(async function* ({ resume }) {

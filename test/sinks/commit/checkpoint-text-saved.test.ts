@@ -34,8 +34,8 @@ const saved: fc.Arbitrary<Saved> = fc.record(
   { requiredKeys: ['state', 'id', 'commits', 'rows', 'cursor', 'files'] },
 );
 
-describe('the checkpoint text of committed', () => {
-  it('is parsed and printed without change', () => {
+describe('the checkpoint text of committed()', () => {
+  it('is the same after it is printed and parsed', () => {
     fc.assert(
       fc.property(saved, one => {
         const text = printSaved(one, owner);
@@ -58,7 +58,7 @@ describe('the checkpoint text of committed', () => {
     ['pending', '1'],
     ['files', '{}'],
     ['files', '[{}]'],
-  ])('is refused if %s is %s, even with the right checksum', (member, value) => {
+  ])('causes an error if %s is %s, even with the right checksum', (member, value) => {
     const whole: Saved = {
       state: 'running',
       id: 'a',

@@ -24,7 +24,7 @@ const read = (text: string, owner = OWNER, isValid = (_: object) => true) =>
   checkedText(text, PLACE, owner, isValid);
 
 describe('the text of a checkpoint', () => {
-  it('is parsed as it was printed, with additional members', () => {
+  it('is the same after it is printed and parsed, even with additional members', () => {
     expect(read(printed('  "posts": 7,\n'))).toMatchObject({
       version: 1,
       state: 'running',
@@ -33,14 +33,14 @@ describe('the text of a checkpoint', () => {
     });
   });
 
-  it('contains the time of completion, if there is one', () => {
+  it('contains the time of completion if the run is complete', () => {
     const at = new Date(Date.UTC(2024, 2, 5, 14));
     expect(completedOf(read(printed('', at)))).toEqual(at);
     expect(completedOf(read(printed()))).toBeUndefined();
     expect(completedOf({ completed: 'yesterday' })).toBeUndefined();
   });
 
-  it('is refused if any byte is changed or missing', () => {
+  it('causes an error if any byte is changed or missing', () => {
     const text = printed('  "posts": 7,\n');
     fc.assert(
       fc.property(
@@ -55,23 +55,23 @@ describe('the text of a checkpoint', () => {
     );
   });
 
-  it('is refused if a member of the sink has another type', () => {
+  it('causes an error if a member of the sink has another type', () => {
     expect(() => read(printed(), OWNER, () => false)).toThrow('is damaged or was edited');
   });
 
-  it('of another version is refused with that version', () => {
+  it('of another version causes an error that names the version', () => {
     expect(() => read(printed().replace('"version": 1', '"version": 2'))).toThrow(
       'is of version 2, not 1',
     );
   });
 
-  it('of another sink is refused with the difference', () => {
+  it('of another sink causes an error that names the difference', () => {
     expect(() => read(printed(), { ...OWNER, sink: { ...OWNER.sink, path: 'x' } })).toThrow(
       'belongs to another sink: `path` of files() was "out/{tag}.jsonl" and is now "x"',
     );
   });
 
-  it('of another flow is refused with the difference', () => {
+  it('of another flow causes an error that names the difference', () => {
     const flow = [{ step: 'search', query: 'rain' }, { step: 'dedupe' }];
     expect(() => read(printed(), { ...OWNER, flow })).toThrow('belongs to another flow: `query`');
   });

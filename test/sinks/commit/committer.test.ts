@@ -39,8 +39,8 @@ function growing(items: readonly string[], before = async () => {}): Flow<string
 /** An item that is so large that it is written before the run ends. */
 const large = 'b'.repeat(4 << 20);
 
-describe('a run after a committed one', () => {
-  it('continues the count of uncompressed bytes of a compressed file', async () => {
+describe('a run that continues from a checkpoint', () => {
+  it('continues to count the uncompressed bytes of a compressed file', async () => {
     const lines = Array.from({ length: 40 }, (_, number) => `${number}`.padStart(99, 'x'));
     for (const count of [4, 5, 17, 40])
       await pipeline(
@@ -64,7 +64,7 @@ describe('a run after a committed one', () => {
     ['adds to it', ['a', large, 'c']],
     ['has nothing for it', ['a']],
   ])(
-    'takes over a file that the previous run started to extend, calls `onFile` again, and %s',
+    'takes over a file that the previous run had started to extend, calls `onFile` again, and %s',
     async (_, last) => {
       const handedOn: WrittenFile[] = [];
       const run = (source: Flow<string>) =>
@@ -97,7 +97,7 @@ describe('a run after a committed one', () => {
   );
 });
 
-it('Committer starts the last commit after the running one has ended', async () => {
+it('Committer starts the last commit only after the previous one has ended', async () => {
   const calls: string[] = [];
   const store: CheckpointStore = {
     name: 'store',

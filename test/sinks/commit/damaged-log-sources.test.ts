@@ -58,7 +58,7 @@ describe('a sink with the option `damaged`', () => {
   const query = { query: 'snow', product: '30day' } as const;
   const result = (id: number) => ({ id, id_str: String(id), text: 'x' });
 
-  it('keeps one copy of each damaged result of a search, with the request, over failing runs', async () => {
+  it('keeps each damaged result of a search once, with its request, over failing runs', async () => {
     server.script.push(
       json({ results: [result(1), { text: 'no id' }, null], next: 'second' }),
       status(401),
@@ -76,7 +76,7 @@ describe('a sink with the option `damaged`', () => {
     expect(JSON.stringify(lines)).not.toContain('secret-password');
   });
 
-  it('keeps damaged results of a search for rules', async () => {
+  it('keeps the damaged results of a search with rules', async () => {
     const rainy = { ...result(1), created_at: 'Wed Oct 10 20:19:24 +0000 2018', text: 'rain' };
     server.otherwise = json({ results: [rainy, 'x'] });
     const rules = [{ value: 'snow' }, { value: 'rain' }];
@@ -85,7 +85,7 @@ describe('a sink with the option `damaged`', () => {
     expect(textsOf(await kept())).toEqual(['"x"']);
   });
 
-  it('keeps one copy of each damaged record of a replay over failing runs', async () => {
+  it('keeps each damaged record of a replay once over failing runs', async () => {
     const from = floorTo(MINUTE, Date.now() - 3 * HOUR);
     const flow = () =>
       replay(acme(), {
@@ -109,7 +109,7 @@ describe('a sink with the option `damaged`', () => {
     expect(Object.keys(lines[0] as Line)).toEqual(['origin', 'error', 'text']);
   });
 
-  it('keeps damaged lines of job files', async () => {
+  it('keeps the damaged lines of job files', async () => {
     const lines = [postLine(Date.UTC(2024, 0, 1), 1), '{"text":"no id"}'];
     const served = await jobServer({ files: [servedFile('202401010000', lines)] });
     try {
@@ -123,7 +123,7 @@ describe('a sink with the option `damaged`', () => {
     expect(line?.origin).toMatch(/2024/);
   });
 
-  it('keeps damaged events of a compliance stream', async () => {
+  it('keeps the damaged events of a compliance stream', async () => {
     server.otherwise = response => {
       begin(response);
       const gzip = createGzip();

@@ -81,8 +81,8 @@ const COLUMNS = [
   },
 ] as const;
 
-describe('the option `damaged` of a sink', () => {
-  it('keeps one copy of a result, even if the next run has another token for its page', async () => {
+describe('the file of damaged records of a sink', () => {
+  it('contains a damaged result once, even if the next run has another token for its page', async () => {
     const source = (next: string, fails: boolean) =>
       new Flow<string>(async function* ({ resume, damaged }) {
         const stage = damaged?.stage();
@@ -124,18 +124,18 @@ describe('the option `damaged` of a sink', () => {
       );
     });
 
-    it('skips the lines and counts them', async () => {
+    it('lets the run skip the lines and count them', async () => {
       expect(written).toMatchObject({ posts: 2, damaged: 4 });
       expect(await readFile(to('out.jsonl'), 'utf8')).toBe(`${post(1)}\n${post(2)}\n`);
     });
 
-    it('keeps the exact bytes of each line', async () => {
+    it('contains the exact bytes of each line', async () => {
       expect((await logIn()).map(rawOf)).toEqual(
         [Buffer.from('nul\t"é"'), notUtf8, Buffer.from('{"x":1}'), inside].map(b => Buffer.from(b)),
       );
     });
 
-    it('keeps the position of each line, as text or as base64', async () => {
+    it('contains the position of each line, with its content as text or base64', async () => {
       const lines = await logIn();
       expect(lines[0]).toMatchObject({
         origin: file,
@@ -153,21 +153,21 @@ describe('the option `damaged` of a sink', () => {
       });
     });
 
-    it('keeps the reason for each line', async () => {
+    it('contains the reason for each line', async () => {
       const [first] = await logIn();
       expect(first?.error).toMatchObject({ name: 'DataError', code: 'ERR_DATA' });
       expect(first?.error.message).toMatch(/^Expected a JSON object on each line: .*line 2, byte/);
     });
   });
 
-  it('keeps 64-bit ids to the last digit', async () => {
+  it('contains 64-bit ids with every digit', async () => {
     const text = '{"id":9223372036854775807,"text":"\\ud83d\\ude00",}';
     const file = await stored('a.jsonl', text);
     await pipeline(postsOf(file), files({ path: to('out.jsonl'), damaged: to('damaged.jsonl') }));
     expect((await logIn())[0]?.text).toBe(text);
   });
 
-  it('marks a record if it keeps only the first bytes of it', async () => {
+  it('marks a record of which it contains only the first bytes', async () => {
     const file = await stored('a.jsonl', post(1), `{"id_str":"2","x":"${'é'.repeat(50)}"}`);
     const written = await pipeline(
       localFiles(file),
@@ -181,7 +181,7 @@ describe('the option `damaged` of a sink', () => {
     expect(rawOf(line as Line).length).toBe(40);
   });
 
-  it('writes no file if nothing is damaged, and counts 0', async () => {
+  it('is not created if nothing is damaged, and the count is 0', async () => {
     const file = await stored('a.jsonl', post(1));
     const sink = files({ path: to('out.jsonl'), damaged: to('damaged.jsonl') });
     expect(await pipeline(postsOf(file), sink)).toMatchObject({ posts: 1, damaged: 0 });
@@ -190,14 +190,14 @@ describe('the option `damaged` of a sink', () => {
     expect('damaged' in plain).toBe(false);
   });
 
-  it('must be set to continue: a run without it ends at a damaged record', async () => {
+  it('is required to continue: without it, a run ends at a damaged record', async () => {
     const file = await stored('a.jsonl', post(1), 'null');
     await expect(pipeline(postsOf(file), files({ path: to('out.jsonl') }))).rejects.toThrow(
       DataError,
     );
   });
 
-  it('keeps a record after the `onDamaged` of the stage has resolved', async () => {
+  it('contains a record after the `onDamaged` of the stage has resolved', async () => {
     const file = await stored('a.jsonl', 'null', post(1), '{}');
     const told: string[] = [];
     const onDamaged = async ({ raw }: { readonly raw: Buffer }) => {
@@ -217,7 +217,7 @@ describe('the option `damaged` of a sink', () => {
     expect((await logIn()).map(({ text }) => text)).toEqual(['null', '{}']);
   });
 
-  it('does not keep a record if `onDamaged` throws', async () => {
+  it('does not contain a record if `onDamaged` throws', async () => {
     const file = await stored('a.jsonl', post(1), 'null');
     const error = new Error('enough');
     const onDamaged = () => {
@@ -249,18 +249,18 @@ describe('the option `damaged` of a sink', () => {
       });
     };
 
-    it('counts each record exactly once as dropped', async () => {
+    it('makes the run count each record as dropped once', async () => {
       expect((await summarized()).dropped.get('damaged')).toBe(4);
     });
 
-    it('does not count the records as written', async () => {
+    it('does not make the run count the records as written', async () => {
       expect((await summarized()).written).toBe(1);
       const checkpoint = JSON.parse(await readFile(to('run.json'), 'utf8'));
       expect(checkpoint).toMatchObject({ posts: 1, bytes: (await readFile(to('out.csv'))).length });
     });
   });
 
-  it('keeps records of earlier stages, even with a Node or web stream in between', async () => {
+  it('contains records of earlier stages, even across a Node or web stream', async () => {
     const file = await stored('a.jsonl', 'null', post(1));
     const options = { path: to('out.jsonl'), damaged: to('damaged.jsonl') };
     for (const stream of [
@@ -276,7 +276,7 @@ describe('the option `damaged` of a sink', () => {
     }
   });
 
-  it('shows no secret in the reason and the origin of a record', async () => {
+  it('contains no secret in the reason and the origin of a record', async () => {
     const secret = new Secret('correct-horse-battery');
     const source = new Flow<Activity>(async function* () {
       const origin = `http://127.0.0.1/${secret.reveal()}`;
@@ -306,7 +306,7 @@ describe('the option `damaged` of a sink', () => {
   });
 });
 
-describe('a sink with `damaged`', () => {
+describe('a sink with the option `damaged`', () => {
   const damaged = () => to('damaged.jsonl');
 
   it.each<[string, () => Sink<Activity, unknown>, RegExp]>([
@@ -350,12 +350,12 @@ describe('a sink with `damaged`', () => {
       () => tee(collect(), { damaged: 'b.jsonl' }),
       /tee: `damaged` needs a branch that writes files/,
     ],
-  ])('is refused if it is %s', (_, make, message) => {
+  ])('throws an OptionError if the option is %s', (_, make, message) => {
     expect(make).toThrow(message);
     expect(make).toThrow(OptionError);
   });
 
-  it('renames an output with the name of its file', async () => {
+  it('renames an output that would have the name of the damaged file', async () => {
     const file = await stored('a.jsonl', post(1), 'null');
     const written = await pipeline(
       postsOf(file),
@@ -365,7 +365,7 @@ describe('a sink with `damaged`', () => {
     expect((await logIn()).map(({ text }) => text)).toEqual(['null']);
   });
 
-  it('ends the run if another run writes to the same file', async () => {
+  it('ends the run if another run writes the same damaged file', async () => {
     const file = await stored('a.jsonl', 'null', post(1));
     const other = await stored('b.jsonl', 'null', post(2));
     let begun = () => {};
@@ -397,7 +397,7 @@ describe('a sink with `damaged`', () => {
   });
 
   it.each(['ENOSPC', 'EACCES'])(
-    'ends the run with a typed error at %s of the file, and continues later',
+    'ends the run with a typed error if the damaged file causes %s, and continues later',
     async code => {
       const disk = new SimulatedDisk();
       const lines = bytesOf([[1, -1, 1], [-2], [1]], 1);
@@ -419,14 +419,14 @@ describe('a sink with `damaged`', () => {
     },
   );
 
-  it('ends the run if a folder has the name of its file', async () => {
+  it('ends the run if the name of the damaged file is that of a folder', async () => {
     await mkdir(to('damaged.jsonl.part'));
     const file = await stored('a.jsonl', post(1), 'null');
     const run = pipeline(postsOf(file), files({ path: to('out.jsonl'), damaged: damaged() }));
     await expect(run).rejects.toBeInstanceOf(StorageError);
   });
 
-  it('returns the same counts for a complete run, even without the file', async () => {
+  it('returns the same counts for a complete run, even if the damaged file is gone', async () => {
     const file = await stored('a.jsonl', post(1), 'null');
     const run = () =>
       pipeline(
@@ -463,7 +463,7 @@ describe('a sink with `damaged`', () => {
   });
 
   it.each(['without the option', 'with another path'])(
-    'finishes the file of an earlier run when it continues %s',
+    'finishes the damaged file of an earlier run when it continues %s',
     async how => {
       const disk = new SimulatedDisk();
       const lines = bytesOf([[1, -1], [1], [1, ...(how === 'with another path' ? [-2] : [])]], 1);
@@ -486,7 +486,7 @@ describe('a sink with `damaged`', () => {
     },
   );
 
-  it('keeps every record, even if an earlier run without `damaged` ended at a damaged record', async () => {
+  it('keeps every damaged record, even if an earlier run without the option ended at one', async () => {
     const disk = new SimulatedDisk();
     const lines = bytesOf([[1, -1], [1], [-5]], 1);
     const run = (isStopped: boolean, damaged: string | undefined) =>
@@ -504,7 +504,7 @@ describe('a sink with `damaged`', () => {
     expect(keptOn(disk)).toEqual(['null', '\xff']);
   });
 
-  it('keeps one copy of a record if the next run crashes before it reports the record again', async () => {
+  it('keeps a record once, even if the next run crashes before it reports the record again', async () => {
     const disk = new SimulatedDisk();
     const record = { raw: Buffer.from('null'), byteOffset: 7, origin: 'one' };
     /**
@@ -536,7 +536,7 @@ describe('a sink with `damaged`', () => {
     expect(keptOn(disk)).toEqual(['null']);
   });
 
-  it('keeps one copy of each record, even if it is reported again after crashes', async () => {
+  it('keeps each record once, even if it is reported again after crashes', async () => {
     const disk = new SimulatedDisk();
     const lines = bytesOf([[1], [1], [1], [-1], [1], [1], [1], [1]], 1);
     // After reading ahead, each run stops at a later post than the run before it.
@@ -555,7 +555,7 @@ describe('a sink with `damaged`', () => {
     expect(keptOn(disk)).toEqual(['null']);
   });
 
-  it('can be added to a run that continues', async () => {
+  it('can get the option when a run is continued', async () => {
     const disk = new SimulatedDisk();
     const lines = bytesOf([[1], [1, -1], [1]], 1);
     const run = (damaged: string | undefined) =>
@@ -568,7 +568,7 @@ describe('a sink with `damaged`', () => {
     expect(keptOn(disk)).toEqual(['null']);
   });
 
-  it('keeps posts that the columns refuse, and writes all other posts', async () => {
+  it('keeps posts that do not fit the columns as damaged, and writes all others', async () => {
     const file = await stored('a.jsonl', post(7), post(8), post(14), post(15));
     const other = postsOf(file);
     const options = { damaged: damaged(), columns: COLUMNS };
@@ -592,7 +592,7 @@ describe('a sink with `damaged`', () => {
     expect((await readdir(to('tables'))).toSorted()).toEqual(['15.parquet', '8.parquet']);
   });
 
-  it('keeps posts whose path is invalid', async () => {
+  it('keeps posts with an invalid path as damaged', async () => {
     const dated = '{"id_str":"3","created_at":"Wed Oct 10 20:19:24 +0000 2018"}';
     const file = await stored('a.jsonl', post(1), dated);
     const written = await pipeline(
@@ -603,7 +603,7 @@ describe('a sink with `damaged`', () => {
     expect((await logIn())[0]).toMatchObject({ text: post(1), error: { code: 'ERR_DATA' } });
   });
 
-  it('keeps the bytes of a post that spans several lines', async () => {
+  it('keeps the bytes of a damaged post that spans several lines', async () => {
     const pretty = '{\n  "id_str": "7"\n}';
     const source = new Flow<Activity>(async function* () {
       yield { items: [new Activity(Buffer.from(pretty))] };
@@ -612,7 +612,7 @@ describe('a sink with `damaged`', () => {
     expect((await logIn())[0]?.text).toBe(pretty);
   });
 
-  it('ends the run if the stages do not fit together, instead of keeping every item', async () => {
+  it('ends the run if the stages do not fit together, instead of keeping every item as damaged', async () => {
     const file = await stored('a.jsonl', post(1));
     const options = { path: to('{tag}.jsonl'), damaged: damaged() };
     await expect(pipeline(postsOf(file), files(options))).rejects.toThrow(/needs routeByTag/);
@@ -622,7 +622,7 @@ describe('a sink with `damaged`', () => {
     ).rejects.toThrow(/The columns of csv\(\) are of posts/);
   });
 
-  it('ends the run for an error that is not about one record', async () => {
+  it('ends the run at an error that does not concern one record', async () => {
     const file = await stored('a.jsonl', post(1));
     const promised = unchecked({ name: 'x', type: 'string', value: async () => 'x' });
     const run = pipeline(
@@ -632,7 +632,7 @@ describe('a sink with `damaged`', () => {
     await expect(run).rejects.toBeInstanceOf(OptionError);
   });
 
-  it('keeps one copy of an item that two branches of tee cannot write', async () => {
+  it('keeps an item once that two branches of tee cannot write', async () => {
     const lines = [post(7), post(1), post(7), post(14)];
     const refusing = (name: string) => csv({ path: to(name), columns: COLUMNS });
     const run = (source: Flow<Activity>, checkpoint?: string) =>
@@ -662,7 +662,7 @@ describe('a sink with `damaged`', () => {
     }
   });
 
-  it('keeps one copy of a record that activities() reports in two branches of tee', async () => {
+  it('keeps a record once that activities() reports in two branches of tee', async () => {
     const file = await stored('a.jsonl', '{}', post(1), '{}', '{"id_str":1}');
     // The bytes from a user's own source have no position, so two copies cannot be distinguished.
     const own = new Flow<Buffer>(async function* () {
@@ -685,7 +685,7 @@ describe('a sink with `damaged`', () => {
     }
   });
 
-  it('keeps no records of a tee branch that ends in collect()', async () => {
+  it('keeps no damaged records of a branch of tee that ends in collect()', async () => {
     const file = await stored('a.jsonl', '{}', post(1));
     const records = jsonLines()(localFiles(file));
     const run = (other: Sink<JsonRecord, unknown>) =>
@@ -747,7 +747,7 @@ function expectedOf(flow: string, sink: string, one: Buffer[][], other: Buffer[]
 
 const RUNS = bySuite(2, 150);
 
-describe.each(Object.keys(SINKS))('the records kept by %s', name => {
+describe.each(Object.keys(SINKS))('the damaged records kept by %s', name => {
   it.each(Object.keys(FLOWS))('exist exactly once after any crashes: %s', async flow => {
     await fc.assert(
       fc.asyncProperty(

@@ -13,7 +13,7 @@ import { places } from '../cursors.js';
 // Replaces `setTimeout`, so that nothing waits for a lock that a crash has left empty.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
-it('a part is refused if it is one byte shorter than its checkpoint says', async () => {
+it('a part file causes an error if it is one byte shorter than its checkpoint says', async () => {
   const file = path.join(await temporaryFolder(), 'out.jsonl');
   const counts = { path: file, posts: 1, bytes: 9, lineBytes: 9 };
   const checkpoint = { state: 'running', cursor: undefined, files: [counts] } as const;
@@ -24,7 +24,7 @@ it('a part is refused if it is one byte shorter than its checkpoint says', async
   expect(await restored()).toEqual(new Set());
 });
 
-it('a part is truncated if it is longer than its checkpoint says', async () => {
+it('a part file is truncated if it is longer than its checkpoint says', async () => {
   const file = path.join(await temporaryFolder(), 'out.jsonl');
   const counts = { path: file, posts: 1, bytes: 9, lineBytes: 9 };
   const checkpoint = { state: 'running', cursor: undefined, files: [counts] } as const;
@@ -70,7 +70,7 @@ describe('a file left under its final name by a crash', () => {
     it.each<[string, string, string]>([
       ['shorter', '1\n2\n', 'a.jsonl has only 4 bytes, but 6 of its bytes'],
       ['one byte longer', '1\n2\n3\n\n', 'a.jsonl has 7 bytes, but 6 of its bytes'],
-    ])('is refused if it is %s than the checkpoint says', async (_, text, message) => {
+    ])('causes an error if it is %s than the checkpoint says', async (_, text, message) => {
       const disk = await renamed(hasOnFile);
       disk.put(FILE, Buffer.from(text));
       const error = await run(disk, hasOnFile).catch((reason: unknown) => reason);
@@ -79,7 +79,7 @@ describe('a file left under its final name by a crash', () => {
       expect(String(disk.read(FILE))).toBe(text);
     });
 
-    it('is finished if it has the size that the checkpoint says', async () => {
+    it('is treated as finished if it has the size that the checkpoint says', async () => {
       const disk = await renamed(hasOnFile);
       handedOn.length = 0;
       expect(await run(disk, hasOnFile)).toMatchObject({ posts: 3, bytes: 6 });
@@ -87,7 +87,7 @@ describe('a file left under its final name by a crash', () => {
     });
   });
 
-  it('is refused if it is missing, unless a call of onFile may have moved it', async () => {
+  it('causes an error if it is missing, unless a call of onFile may have moved it', async () => {
     const without = await renamed(false);
     without.remove(FILE);
     await expect(run(without, false)).rejects.toThrow(/is missing/);

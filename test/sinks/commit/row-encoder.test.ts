@@ -82,7 +82,7 @@ const lines = fc.array(
 );
 const contents = fc.array(lines, { minLength: 1, maxLength: 5 });
 
-describe('the option `encode` of committed', () => {
+describe('committed() with `encode`', () => {
   let folder: string;
   beforeEach(async () => {
     folder = await temporaryFolder();
@@ -97,7 +97,7 @@ describe('the option `encode` of committed', () => {
     return text.slice(text.indexOf('\n') + 1);
   }
 
-  it('passes the bytes of csv without its header to `write`, with and without threads', async () => {
+  it('passes the bytes of csv rows without a header to `write`, with and without threads', async () => {
     const asked = askedOfThreads();
     const columns = ['tag', 'id', 'text', 'posted_at', 'rule_tags'] as const;
     let round = 0;
@@ -180,7 +180,7 @@ describe('the option `encode` of committed', () => {
     },
   );
 
-  it('lets threads encode for a branch of tee next to a branch that writes files', async () => {
+  it('encodes on threads in a branch of tee next to a branch that writes files', async () => {
     const asked = askedOfThreads();
     const stored = Array.from({ length: 4 }, (_, file) =>
       Array.from({ length: 30 }, (_, at) => line(file * 30 + at + 1, `text ${at}`)),
@@ -203,7 +203,7 @@ describe('the option `encode` of committed', () => {
     expect(asked('copy')).toBe(0);
   });
 
-  it('lets threads encode for the only committing branch of tee', async () => {
+  it('encodes on threads as the only committing branch of tee', async () => {
     const asked = askedOfThreads();
     const paths = await store(folder, [[line(1, 'x'), line(2, 'y')]]);
     const target = new StandIn<string>();
@@ -213,7 +213,7 @@ describe('the option `encode` of committed', () => {
     expect(asked('encode')).toBe(1);
   });
 
-  it('divides rows into blocks of about 1 MiB, with a larger row alone', async () => {
+  it('divides rows into blocks of about 1 MiB, with a larger row in its own block', async () => {
     const sizes = [...Array.from({ length: 30 }, () => 100_000), 3_000_000, 5];
     const paths = await store(folder, [sizes.map((size, at) => line(at, 'x'.repeat(size)))]);
     for (const workers of [0, 1]) {
@@ -237,7 +237,7 @@ describe('the option `encode` of committed', () => {
     }
   });
 
-  it('rejects with the same error for an invalid post with and without threads, and commits the rows before the post', async () => {
+  it('commits the rows before an invalid post, and rejects with the same error with and without threads', async () => {
     const damaged = line(7, 'x').replace('Wed Oct 10 20:19:24 +0000 2018', 'at noon');
     const paths = await store(folder, [
       [line(1, 'x'), line(2, 'y')],
@@ -265,7 +265,7 @@ describe('the option `encode` of committed', () => {
     expect(errors[1]).toBe(errors[0]);
   });
 
-  it('keeps one copy of each item that it cannot encode in the file of damaged records', async () => {
+  it('keeps each item that it cannot encode once in the file of damaged records', async () => {
     const damaged = line(7, 'x').replace('Wed Oct 10 20:19:24 +0000 2018', 'at noon');
     const paths = await store(folder, [
       [line(1, 'x'), damaged, '{}'],
@@ -297,7 +297,7 @@ describe('the option `encode` of committed', () => {
     expect(rowsIn(ofTarget(target)).map(([id]) => id)).toEqual(['1', '3']);
   });
 
-  it('accepts text and bytes from any function, and copies them', async () => {
+  it('accepts strings and bytes from any function, and copies them', async () => {
     const target = new StandIn<string>();
     const memory = new Uint8Array(2);
     const bytes = (item: number) => {
@@ -317,7 +317,7 @@ describe('the option `encode` of committed', () => {
   });
 
   it.each([5, null, undefined, Promise.resolve('x')])(
-    'rejects with a DataError if a function returns %s',
+    'rejects with a DataError if its function returns %s',
     async value => {
       const target = new StandIn<string>();
       const encode = unchecked<(item: number) => string>(() => value);
@@ -328,7 +328,7 @@ describe('the option `encode` of committed', () => {
     },
   );
 
-  it('reads no further ahead of a commit than committed does with items', async () => {
+  it('reads no further ahead of a commit than without `encode`', async () => {
     const askedWith = async (encode: ReturnType<typeof toCsv> | undefined) => {
       const target = new StandIn<string>();
       let asked = 0;
@@ -386,7 +386,7 @@ describe('the option `encode` of committed', () => {
     expect(ofTarget(target)).toBe(await csvOf(postsOf(paths), ['id', 'text']));
   });
 
-  it('rejects if `write` fails, and the next run writes each row exactly once', async () => {
+  it('rejects if `write` fails, and writes each row exactly once in the next run', async () => {
     const stored = Array.from({ length: 4 }, (_, file) =>
       Array.from({ length: 50 }, (_, at) => line(file * 50 + at + 1, 'x')),
     );
@@ -414,7 +414,7 @@ describe('the option `encode` of committed', () => {
     expect(ofTarget(target)).toBe(await csvOf(postsOf(paths), ['id']));
   });
 
-  it('commits after 20,000 rows by default, but without `encode` after 5,000 items', async () => {
+  it('commits after 20,000 rows by default, instead of 5,000 items without `encode`', async () => {
     const batches = Array.from({ length: 4 }, () => Array.from({ length: 6_000 }, (_, n) => n));
     const commitsWith = async (encode: ((item: number) => string) | undefined) => {
       const target = new StandIn<string>();
@@ -431,7 +431,7 @@ describe('the option `encode` of committed', () => {
     expect(await commitsWith(String)).toBe(1 + 1);
   });
 
-  it('is refused before anything is read if it, or `workers`, is wrong', () => {
+  it('throws an OptionError for a wrong `encode` or `workers` before it reads', () => {
     const calls = { load() {}, save() {}, write() {} };
     const wrong = (options: object) => () => committed(unchecked({ ...calls, ...options }));
     expect(wrong({ encode: 5 })).toThrow(OptionError);

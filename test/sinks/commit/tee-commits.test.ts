@@ -90,7 +90,7 @@ describe('tee with a checkpoint', () => {
     expect(commits).toBeGreaterThan(bySuite(2, 5));
   });
 
-  it('commits at the next common cursor if a branch holds items back', async () => {
+  it('commits at the next cursor that all branches have reached if one holds items back', async () => {
     const disk = new SimulatedDisk();
     const counts: number[] = [];
     const batches = Array.from({ length: 40 }, (_, n) => [n, n, n]);
@@ -115,7 +115,7 @@ describe('tee with a checkpoint', () => {
   it.each([
     ['drops all cursors', () => fewCursors(1_000)],
     ['holds more batches back than branches may differ by', () => delay(40)],
-  ])('continues without commits if a branch %s', async (_, stage) => {
+  ])('continues without commits if one of its branches %s', async (_, stage) => {
     const disk = new SimulatedDisk();
     const batches = Array.from({ length: 100 }, (_, n) => [n]);
     const run = pipeline(
@@ -132,7 +132,7 @@ describe('tee with a checkpoint', () => {
     expect(contentOf(disk, '/a')['/a/x']).toBe(contentOf(disk, '/b')['/b/x']);
   });
 
-  it('does not rerun a branch that ended early', async () => {
+  it('does not run a branch again that ended early', async () => {
     const disk = new SimulatedDisk();
     // The batches that follow the failure are more than the batches by which branches may be apart.
     const batches = Array.from({ length: 8 + MAX_LEAD }, (_, n) => [n]);
@@ -167,7 +167,7 @@ describe('tee with a checkpoint', () => {
     expect(await run(0)).toEqual([{ ...a, completeSince }, { ...b, completeSince }, []]);
   });
 
-  it('ends files that cannot be continued when it ends the other files', async () => {
+  it('ends files that cannot be continued at the same commit as the other files', async () => {
     const disk = new SimulatedDisk();
     const sums = sumsOn(disk, { maxBytes: 30 });
     const batches = Array.from({ length: 10 }, (_, n) => [n]);
@@ -199,7 +199,7 @@ describe('tee with a checkpoint', () => {
     expect(disk.read('/a/x').toString()).toBe('0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n');
   });
 
-  it('does not end files that got their first items during a commit', async () => {
+  it('does not end files that received their first items during a commit', async () => {
     const disk = new SimulatedDisk();
     const source = new Flow<number>(async function* (at) {
       for await (const batch of places([[0], [1], [2]]).batches(at)) {
@@ -246,7 +246,7 @@ describe('tee with a checkpoint', () => {
       disk => filesOn(disk, { path: '/a/x', checkpoint: CHECKPOINT }),
       /another sink: tee\(\) is now files\(\)/,
     ],
-  ])('is refused with %s', async (_, make, message) => {
+  ])('throws an OptionError with %s', async (_, make, message) => {
     const disk = new SimulatedDisk();
     const source = () => places([[1], [2]]);
     await pipeline(source(), tee(filesOn(disk, { path: '/a/x' }), { checkpoint: CHECKPOINT }));

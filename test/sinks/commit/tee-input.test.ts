@@ -27,7 +27,7 @@ describe('the input of the branches of tee', () => {
     expect(lead).toBeLessThanOrEqual(MAX_LEAD + 2);
   });
 
-  it('causes no error if it fails after every branch has stopped reading', async () => {
+  it('causes no error if it fails after all branches have stopped reading', async () => {
     let fail: (() => void) | undefined;
     let complete = () => {};
     const failed = new Promise<void>(resolve => {

@@ -137,7 +137,7 @@ const line = fc
 const contents = fc.array(fc.array(line, { maxLength: 12 }), { minLength: 1, maxLength: 5 });
 
 describe('tee over stored files', () => {
-  it('writes with threads in each branch what that sink writes alone, even after a failure in the middle', async () => {
+  it('writes with threads in each branch what each sink writes alone, even after a failure in the middle', async () => {
     const folder = await temporaryFolder();
     const asked = askedOfThreads();
     let round = 0;
@@ -205,7 +205,7 @@ describe('tee over stored files', () => {
     );
   });
 
-  it('delivers items that keep their memory to branches of other sinks', async () => {
+  it('delivers items that stay valid to branches with other sinks', async () => {
     const folder = await temporaryFolder();
     const lines = Array.from({ length: 9 }, (_, file) =>
       Array.from({ length: 20 }, (_, at) => post(file * 15 + at + 1, ['rain', 'snow'], 2_000)),
@@ -239,7 +239,7 @@ describe('tee over stored files', () => {
     }
   });
 
-  it('rejects with the exact error of a post that one branch cannot write', async () => {
+  it('rejects with the error of a post that one branch cannot write', async () => {
     const folder = await temporaryFolder();
     const bad = post(7, ['x']).replace('"screen_name"', '"followers_count":0.5,"screen_name"');
     const paths = await store(folder, [gz([post(1, ['x'])]), gz([post(2, ['x']), bad])]);
@@ -257,7 +257,7 @@ describe('tee over stored files', () => {
     expect(errors[1]).toEqual(errors[0]);
   });
 
-  it('keeps replaced posts of a branch from the other branches', async () => {
+  it('does not show the posts that one branch changes to the other branches', async () => {
     const folder = await temporaryFolder();
     const tombstones = await openTombstones(path.join(folder, 'tombstones'));
     onTestFinished(() => tombstones.close());
@@ -283,7 +283,7 @@ describe('tee over stored files', () => {
     }
   });
 
-  it('rejects with a typed error if a thread ends, and continues from the checkpoint', async () => {
+  it('rejects with a typed error if a worker thread exits, and continues from the checkpoint', async () => {
     const folder = await temporaryFolder();
     const lines = Array.from({ length: 30 }, (_, file) => [post(file + 1, ['x'], 300)]);
     const paths = await store(folder, lines.map(gz));
@@ -320,7 +320,7 @@ describe('tee over stored files', () => {
     expect(ids.match(/\d+/g)).toEqual(lines.map((_, file) => `${file + 1}`));
   });
 
-  it('releases a file after every branch has it, even branches that ended early', async () => {
+  it('releases a file after every branch has read it, even branches that ended early', async () => {
     const folder = await temporaryFolder();
     const lines = Array.from({ length: 20 }, (_, file) => [post(file + 1, ['x'])]);
     const paths = await store(folder, lines.map(gz));
@@ -356,7 +356,7 @@ describe('tee over stored files', () => {
   });
 });
 
-it('tee commits the rows of the files to committed, even after failing runs', async () => {
+it('tee writes each post to its files and to committed() exactly once, even after failing runs', async () => {
   const folder = await temporaryFolder();
   const days = Array.from({ length: 6 }, (_, day) =>
     Array.from({ length: 300 }, (_, n) => post(day * 300 + n, ['a'])),

@@ -47,7 +47,7 @@ describe('tee with a branch to committed', () => {
   const each = Array.from({ length: 40 }, (_, n) => [n, n + 100]);
   const savedIn = (target: StandIn<number>) => JSON.parse(target.text ?? '{}') as State;
 
-  it('delivers every item to rows and files exactly once, even after crashes of the target', async () => {
+  it('delivers every item to rows and files exactly once, even if the database crashes', async () => {
     const seen = { commits: 0, parts: 0 };
     await fc.assert(
       fc.asyncProperty(
@@ -144,7 +144,7 @@ describe('tee with a branch to committed', () => {
     await expect(run()).rejects.toThrow(/\/a\/x is missing, and the checkpoint of rows says/);
   });
 
-  it('commits `rows` rows at the next cursor, even if the files are not due for a commit yet', async () => {
+  it('commits `rows` rows at the next cursor, even if no commit of the files is due yet', async () => {
     const disk = new SimulatedDisk();
     const target = new StandIn<number>();
     await pipeline(
@@ -165,7 +165,7 @@ describe('tee with a branch to committed', () => {
     ['is committed immediately', 'ok', true],
     ['is not followed by another commit if only its response is lost', 'answer lost', true],
     ['writes nothing if it fails, and the error says what to do', 'fails before', false],
-  ])('has bounded memory without a cursor if a transaction %s', async (_, ending, isWhole) => {
+  ])('needs bounded memory without a cursor if a transaction %s', async (_, ending, isWhole) => {
     const disk = new SimulatedDisk();
     const target = new StandIn<number>(['ok', ending]);
     let most = 0;
@@ -201,7 +201,7 @@ describe('tee with a branch to committed', () => {
     expect(target.rows).toEqual(batches.flat());
   });
 
-  it('waits for files that cannot be continued, for any number of rows', async () => {
+  it('waits for files that cannot be continued, whatever the number of rows', async () => {
     const disk = new SimulatedDisk();
     const target = new StandIn<number>();
     await pipeline(
@@ -212,7 +212,7 @@ describe('tee with a branch to committed', () => {
     expect(target.rows).toEqual(each.flat());
   });
 
-  it('continues after a commit that ended files which cannot be continued', async () => {
+  it('continues after a commit that ended files that cannot be continued', async () => {
     const disk = new SimulatedDisk();
     const target = new StandIn<number>();
     const run = (failAt: number) =>
@@ -291,7 +291,7 @@ describe('tee with a branch to committed', () => {
     expect(savedIn(target).state).toBe('running');
   });
 
-  it('is complete if an incremental source has delivered neither items nor a cursor', async () => {
+  it('is complete if an incremental source delivers neither items nor a cursor', async () => {
     const disk = new SimulatedDisk();
     const nothing = () =>
       new Flow<number>(async function* () {}, undefined, [{ step: 'growing', incremental: true }]);
@@ -306,7 +306,7 @@ describe('tee with a branch to committed', () => {
     expect(await pipeline(nothing(), both)).toMatchObject([{ added: 0 }, { added: 0 }]);
   });
 
-  it('keeps one copy of each damaged record after power cuts at any moment', async () => {
+  it('keeps each damaged record once after power cuts at any moment', async () => {
     const lines = Array.from({ length: 12 }, (_, n) => [
       Buffer.from(post(n)),
       Buffer.from(n % 3 === 0 ? `{"at": ${n}` : post(n + 100)),
@@ -347,7 +347,7 @@ describe('tee with a branch to committed', () => {
     }
   });
 
-  it('refuses a second run while the first one writes', async () => {
+  it('rejects a second run while the first one writes', async () => {
     const disk = new SimulatedDisk();
     const target = new StandIn<number>();
     const run = (source: Flow<number>) =>

@@ -21,7 +21,7 @@ function encoderOf(buffers: Buffers, isNew: boolean): Encoder<Uint8Array> {
 }
 
 describe('a line encoder', () => {
-  it('returns all lines exactly once and in order, and its size matches its output', () => {
+  it('returns all lines once and in order, and reports the size of its output', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(anyLine, fc.boolean()), { maxLength: 30 }),
@@ -55,7 +55,7 @@ describe('a line encoder', () => {
     );
   });
 
-  it('reports itself full before its largest buffer cannot hold another line', () => {
+  it('reports that it is full before its largest buffer cannot hold another line', () => {
     const buffers = new Buffers();
     const encoder = encoderOf(buffers, false);
     const line = Buffer.alloc(2_000);

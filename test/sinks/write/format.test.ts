@@ -129,14 +129,14 @@ async function runWithCuts(
 
 const anyCuts = fc.array(fc.integer({ min: 1, max: 120 }), { maxLength: 6 });
 
-describe('a format with a header', () => {
+describe('a file format with a header', () => {
   const numbered = async () => {
     const disk = new SimulatedDisk();
     const written = await run(sinkOn(disk, ROWS, { maxBytes: 12 }));
     return { written, content: contentOf(disk) };
   };
 
-  it('starts each numbered file with it', async () => {
+  it('starts each numbered file with the header', async () => {
     const { content } = await numbered();
     expect(content['/out/a.0001']).toBe('name\na21\n');
     expect(content['/out/a.0002']).toBe('name\na30\n');
@@ -153,7 +153,7 @@ describe('a format with a header', () => {
     expect((await numbered()).written.posts).toBe(BATCHES.flat().length);
   });
 
-  it('writes the header only once, into the first gzip member, even after a crash', async () => {
+  it('writes the header once, into the first gzip member, even after a crash', async () => {
     const whole = new SimulatedDisk();
     await run(sinkOn(whole, ROWS));
     await fc.assert(
@@ -171,15 +171,15 @@ describe('a format with a header', () => {
   });
 });
 
-describe('a format whose files have an end', () => {
-  it('builds each file as a whole', async () => {
+describe('a file format with a footer', () => {
+  it('writes each file with exactly one footer', async () => {
     const disk = new SimulatedDisk();
     const { posts } = await run(sinkOn(disk, GROUPS, { checkpoint: undefined }));
     expect(posts).toBe(BATCHES.flat().length);
     for (const text of Object.values(contentOf(disk))) expect(text).toMatch(/^(<[^>]+>)+\d$/);
   });
 
-  it('flushes the largest encoders if they hold too much', async () => {
+  it('flushes the largest encoders if all together hold too much', async () => {
     const disk = new SimulatedDisk();
     const held = { ...GROUPS, wholeFiles: { ...WHOLE_FILES, maxHeldBytes: 10 } };
     await run(sinkOn(disk, held, { checkpoint: undefined }));
@@ -192,7 +192,7 @@ describe('a format whose files have an end', () => {
     ['when a file is full', { commitIntervalMs: undefined, maxBytes: 9 }],
     ['at the end alone', { commitIntervalMs: undefined }],
   ] satisfies [string, Options][])(
-    'writes every item exactly once into whole files after a crash at any moment: commits %s',
+    'writes every item once into complete files after a crash at any moment: commits %s',
     async (_, options) => {
       await fc.assert(
         fc.asyncProperty(anyCuts, fc.constantFrom(1, 3), async (cuts, cursorEvery) => {
@@ -216,7 +216,7 @@ describe('a format whose files have an end', () => {
     },
   );
 
-  it('renames finished files at each commit', async () => {
+  it('renames its finished files at each commit', async () => {
     const disk = new SimulatedDisk();
     const named: number[] = [];
     const source = places(BATCHES);
@@ -231,7 +231,7 @@ describe('a format whose files have an end', () => {
   });
 });
 
-it('the checkpoint of one sink is refused by another', async () => {
+it('a sink rejects the checkpoint of another kind of sink', async () => {
   const disk = new SimulatedDisk();
   await run(sinkOn(disk, ROWS));
   const other = run(sinkOn(disk, ROWS, {}, 'lines'));

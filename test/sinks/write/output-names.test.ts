@@ -14,11 +14,11 @@ describe('numberedName', () => {
     ['out/.hidden', 1, 'out/.hidden.0001'],
     ['out/a.b.c', 1, 'out/a.b.0001.c'],
     ['out/.gz', 1, 'out/.gz.0001'],
-  ])('for %s and %i is %s', (file, number, name) => {
+  ])('numbers the file %s with %i as %s', (file, number, name) => {
     expect(numberedName(file, number)).toBe(name);
   });
 
-  it('returns a unique name in the folder of the file', () => {
+  it('returns a unique name in the same folder', () => {
     const name = fc.stringMatching(/^[a-z.=%\n]{1,12}$/).filter(one => !/^\.+$/.test(one));
     fc.assert(
       fc.property(name, fc.nat(20_000), fc.nat(20_000), (file, a, b) => {
@@ -48,7 +48,7 @@ describe('OutputNames', () => {
     expect(namesWith().unreserved(file)).toBe(file);
   });
 
-  it('gives a path to only one sink, however it is written', () => {
+  it('gives the same path to only one sink, however it is written', () => {
     const claims = new Map<string, unknown>();
     const [one, other] = [namesWith(claims), namesWith(claims)];
     expect(one.claim('out/a', 'one')).toBe('/work/out/a');

@@ -39,7 +39,7 @@ async function finishedFile() {
   return { parts, file, names, content };
 }
 
-it('PartFiles makes a finished file a part again before another thread writes to it', async () => {
+it('PartFiles renames a finished file to .part before another thread writes to it', async () => {
   const { parts, file, names, content } = await finishedFile();
   expect(await names()).toEqual(['posts.jsonl']);
   await parts.writeRanges([{ file, position: 4, bytes: 4 }], async () => {
@@ -55,7 +55,7 @@ it('PartFiles makes a finished file a part again before another thread writes to
   expect(await content()).toBe('one\ntwo\n');
 });
 
-it('PartFiles refuses a finished file that another process has extended', async () => {
+it('PartFiles rejects a finished file that another process has extended', async () => {
   const { parts, file, names, content } = await finishedFile();
   await appendFile(file.path, 'more\n');
   const failure = await parts.write(file, Buffer.from('two\n'), false).catch(error => error);
@@ -66,7 +66,7 @@ it('PartFiles refuses a finished file that another process has extended', async 
   expect(await content()).toBe('one\nmore\n');
 });
 
-it('PartFiles syncs the names of new folders', async () => {
+it('PartFiles syncs the parents of new folders', async () => {
   const folder = await temporaryFolder();
   const opened: string[] = [];
   const fs: FileSystem = {

@@ -15,11 +15,11 @@ function rowsOf(langs: readonly string[]): FileRecords {
   return rows;
 }
 
-describe('the path keys of rows', () => {
+describe('the combinations of path fields of stored posts', () => {
   const { kind, options } = pathKeys(['lang', 'format']);
   const read = (langs: readonly string[]) => kind.create(options)(rowsOf(langs));
 
-  it('contain each combination only once, and its index for each row', () => {
+  it('contain each combination once, with its index for each post', () => {
     const { indexes, sets } = read(['de', 'en', 'de']);
     expect(sets).toEqual([
       ['de', 'original'],
@@ -28,7 +28,7 @@ describe('the path keys of rows', () => {
     expect([...indexes]).toEqual([0, 1, 0]);
   });
 
-  it('contain the combination of a replaced row, even if it is new', () => {
+  it('contain the combination of a changed post, even if it is new', () => {
     const keys = read(['de', 'en', 'de']);
     PATH_KEYS.replace?.(keys, 0, post({ id: '1', lang: 'en' }));
     PATH_KEYS.replace?.(keys, 2, post({ id: '2', lang: 'fr' }));
@@ -36,7 +36,7 @@ describe('the path keys of rows', () => {
     expect([...keys.indexes]).toEqual([1, 1, 2]);
   });
 
-  it('are one empty combination for a template without fields', () => {
+  it('consist of one empty combination for a path without fields', () => {
     const { sets, indexes } = PATH_KEYS.create([])(rowsOf(['de', 'en']));
     expect(sets).toEqual([[]]);
     expect([...indexes]).toEqual([0, 0]);

@@ -4,7 +4,7 @@ import { csv } from '../../../src/sinks/csv.js';
 import { files } from '../../../src/sinks/files.js';
 import { parquet } from '../../../src/sinks/parquet.js';
 
-describe('the extension in a path template', () => {
+describe('the file extension of a path template', () => {
   it.each([
     ['files', 'x.parquet', 'parquet', () => files({ path: 'x.parquet' })],
     ['files', 'out/{day}.CSV', 'csv', () => files({ path: 'out/{day}.CSV' })],
@@ -15,7 +15,7 @@ describe('the extension in a path template', () => {
     ['csv', 'x.parquet', 'parquet', () => csv({ path: 'x.parquet' })],
     ['parquet', 'x.csv', 'csv', () => parquet({ path: 'x.csv' })],
     ['parquet', 'x.ndjson', 'files', () => parquet({ path: 'x.ndjson' })],
-  ])('for %s refuses %s and names %s()', (sink, _, meant, call) => {
+  ])('for %s may not be %s, and the error names %s()', (sink, _, meant, call) => {
     expect(call).toThrow(OptionError);
     expect(call).toThrow(
       new RegExp(
@@ -25,13 +25,13 @@ describe('the extension in a path template', () => {
   });
 
   it.each(['x.parquet', 'x.parquet.gz', 'x.parquet.zst'])(
-    'for files refuses %s even if a function makes the lines',
+    'for files may not be %s, even if a function makes the lines',
     path => {
       expect(() => files({ path, line: String })).toThrow(/Use parquet\(\)/);
     },
   );
 
-  it('may be any for files if a function makes the lines, or if it is unknown', () => {
+  it('for files may be any other if a function makes the lines, or if it is unknown', () => {
     expect(files({ path: 'x.csv', line: String })).toBeTypeOf('function');
     for (const path of ['x', 'x.json', 'x.txt', 'csv/x.jsonl.gz', 'x.csv.d/y'])
       expect(files({ path })).toBeTypeOf('function');

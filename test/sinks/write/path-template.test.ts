@@ -33,7 +33,9 @@ describe('a path template', () => {
     ['a-{author}.{lang}.{id}.{format}.x', 'a-Ada_L.de.9007199254740993.original.x'],
     ['./out//{lang}', 'out/de'],
     ['/abs/{lang}', '/abs/de'],
-  ])('%s becomes %s', (template, filled) => expect(fill(template, activity, 'snow')).toBe(filled));
+  ])('expands %s to %s', (template, filled) =>
+    expect(fill(template, activity, 'snow')).toBe(filled),
+  );
 
   it('uses `und` for a post without a language', () =>
     expect(fill('{lang}', post({ id: '1' }))).toBe('und'));
@@ -43,7 +45,7 @@ describe('a path template', () => {
     expect(fill('{month}', post({ id: '1', at: Date.UTC(2024, 0, 1) }))).toBe('2024-01');
   });
 
-  it('never leaves its folder, for any tag or author', () => {
+  it('never leads out of its folder, for any tag or author', () => {
     const hostile = fc.oneof(
       fc.string({ unit: codePoint }),
       fc.constantFrom('..', '../..', '/etc/passwd', '..\\..', 'a/../../b', '\0', '.', '', 'C:\\x'),
@@ -68,7 +70,7 @@ describe('a path template', () => {
     );
   });
 
-  it('keeps names short enough for a file system', () => {
+  it('shortens names for the limits of file systems', () => {
     const filled = fill(
       `out/{tag}-{author}.jsonl`,
       post({ id: '1', author: 'y'.repeat(300) }),
@@ -134,12 +136,12 @@ describe('a partition of a path template', () => {
     ['a=null', 'a%3Dnull'],
     ['100%', '100%25'],
     ['%6Eull', '%256Eull'],
-  ])('with the value %s is called %s, which DuckDB reads as the value', async (tag, name) => {
+  ])('with the value %s is named %s, which DuckDB reads as the value', async (tag, name) => {
     expect(fill('out/tag={tag}/x.csv', post({ id: '1' }), tag)).toBe(`out/tag=${name}/x.csv`);
     expect(await readBack([tag])).toEqual([tag]);
   });
 
-  it('is read by DuckDB as any original value', async () => {
+  it('is read by DuckDB as the original value, for any value', async () => {
     const units = fc.constantFrom('n', 'U', 'l', 'L', '%', '=', '6', '/', '\\', '+', ' ', '.', "'");
     const tag = fc.oneof(
       fc.string({ minLength: 1, maxLength: 6, unit: units }),
@@ -161,14 +163,14 @@ describe('a partition of a path template', () => {
   });
 
   it.each(['=', '\ud800', '=\udfff雪'])(
-    'with 300 times %j has a name that fits a file system',
+    'with 300 times %j has a name that is short enough for a file system',
     unit => {
       const filled = fill('out/tag={tag}.jsonl', post({ id: '1' }), unit.repeat(300));
       expect(Buffer.byteLength(path.basename(filled))).toBeLessThanOrEqual(235);
     },
   );
 
-  it('contains one equals sign, even with several fields in a value', () => {
+  it('contains one equals sign, even if its value has several fields', () => {
     const activity = post({ id: '1', lang: 'de' });
     expect(fill('a=b/{tag}/tag={lang}-{tag}/x', activity, '=')).toBe('a=b/=/tag=de-%3D/x');
   });

@@ -28,7 +28,7 @@ function fileOf(keys: Omit<PathKeys, 'byText'>): DecodedFile {
   return unchecked({ bytes: 2 ** 30, rows, columns, isInThread: true, release() {} });
 }
 
-it('RowWriter leaves posts with more than 2^32 combinations of tags and keys to the main thread', async () => {
+it('RowWriter leaves posts to the main thread if they have more than 2^32 combinations of tags and paths', async () => {
   const opened: string[] = [];
   const outputs = unchecked({ open: (path: string) => opened.push(path) });
   const lines = new RowWriter(outputs, optionsOf('{author}/{tag}'));
@@ -42,7 +42,7 @@ it('RowWriter leaves posts with more than 2^32 combinations of tags and keys to 
   expect(opened).toEqual([]);
 });
 
-it('RowWriter writes posts with different keys for one path as one range of its file', async () => {
+it('RowWriter writes posts of the same path as one range, even if their path fields differ', async () => {
   const files = new Map<string, { length: number; allocate(bytes: number): number }>();
   const fileAt = (path: string) => {
     const file = files.get(path) ?? {

@@ -37,7 +37,7 @@ describe('safeName', () => {
     ['e\u0301', 'e%CC%81'],
   ])('turns %j into %j', (text, name) => expect(safeName(text)).toBe(name));
 
-  it('returns one segment of a path for any text', () => {
+  it('returns a single path segment for any string', () => {
     fc.assert(
       fc.property(anyText, text => {
         const name = safeName(text);
@@ -50,7 +50,7 @@ describe('safeName', () => {
     );
   });
 
-  it('returns different names for different strings, folded Unicode forms included', () => {
+  it('returns names for different strings that differ even after Unicode normalization', () => {
     fc.assert(
       fc.property(anyText, anyText, (a, b) => {
         if (a !== b) expect(safeName(a).normalize('NFD')).not.toBe(safeName(b).normalize('NFD'));
@@ -59,7 +59,7 @@ describe('safeName', () => {
     );
   });
 
-  it('truncates a long name at a whole character and distinguishes similar names', () => {
+  it('truncates a long name at a character, and keeps similar names different', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: codePoint, minLength: 30, maxLength: 80 }),
@@ -82,7 +82,7 @@ describe('safeName', () => {
     }
   });
 
-  it('never returns the same name for a short text as for a truncated long one', () => {
+  it('never returns the same name for a short string as for a long one that it truncated', () => {
     const long = 'x'.repeat(300);
     const cut = safeName(long);
     expect(cut).toMatch(/^x+%~[0-9a-f]{32}$/);
