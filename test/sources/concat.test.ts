@@ -22,7 +22,7 @@ const NAMES = ['a', 'b', 'c', 'd'];
 const three: Step[] = Array.from({ length: 3 }, () => ({ items: 1, cursor: true, wait: 'none' }));
 
 describe('concat', () => {
-  it('delivers the sources in order, over any crashes', async () => {
+  it('delivers the items of its sources in order, despite any crashes', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(steps, { minLength: 1, maxLength: 4 }),
@@ -37,7 +37,7 @@ describe('concat', () => {
     );
   });
 
-  it('opens a source only after the previous source is complete, and skips finished sources', async () => {
+  it('opens a source only after the previous one is complete, and skips finished sources', async () => {
     const [a, b, c] = [newState(), newState(), newState()];
     const flow = concat(scripted('a', three, a), scripted('b', three, b), scripted('c', three, c));
     for await (const item of flow) {
@@ -54,7 +54,7 @@ describe('concat', () => {
   });
 
   it.each([[{ concat: 3 }], [{ concat: -1 }], [{ concat: 0.5 }], [{ merge: [] }]])(
-    'refuses the foreign cursor %j',
+    'rejects the cursor %j of another flow',
     async resume => {
       const flow = concat(scripted('a', three), scripted('b', three));
       const { error } = await until(new Flow(run => flow.batches({ ...run, resume })));
@@ -65,7 +65,7 @@ describe('concat', () => {
     },
   );
 
-  it('ends the last document of a byte source before the next source starts', async () => {
+  it('ends the last document of one byte source before the next source starts', async () => {
     const lines = await texts(
       jsonLines()(concat(blocks([Buffer.from('{"a":1}')]), blocks([Buffer.from('{"b":2}\n')]))),
     );
@@ -74,7 +74,7 @@ describe('concat', () => {
     expect((await until(cut)).error).toMatchObject({ code: 'ERR_DATA' });
   });
 
-  it('reports the fraction of all sources', async () => {
+  it('reports one progress fraction for all sources together', async () => {
     const half = new Flow<number>(async function* ({ progress }) {
       progress!.fraction = 0.5;
       yield { items: [1], cursor: {} };
@@ -87,7 +87,7 @@ describe('concat', () => {
     expect(progress.fraction).toBe(1);
   });
 
-  it('throws for arguments that are not sources, before anything is read', () => {
+  it('throws for arguments that are not sources before it reads', () => {
     expect(() => concat()).toThrow('`concat` has no source');
     expect(() => concat(unchecked([]))).toThrow('Spread the array: `concat(...sources)`');
   });

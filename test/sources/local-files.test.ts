@@ -76,12 +76,12 @@ describe('localFiles', () => {
     '.d.json': 'no',
   };
 
-  it('reads a folder and its subfolders in order of path, without hidden and other files', async () => {
+  it('reads a folder and its subfolders in order of path, without hidden files and other file types', async () => {
     await write(TREE);
     expect(await contents(localFiles(folder))).toEqual(['3', '2', '4', '5', '1']);
   });
 
-  it('reads the files that `match` matches or accepts', async () => {
+  it('reads only the files that the pattern or function `match` selects', async () => {
     await write(TREE);
     expect(await contents(localFiles(folder, { match: /^2013\/.*gz$/g }))).toEqual(['3', '2']);
     expect(await contents(localFiles(folder, { match: name => name.endsWith('.txt') }))).toEqual([
@@ -97,14 +97,14 @@ describe('localFiles', () => {
     expect(await contents(localFiles(join(folder, 'z.log')))).toEqual(['z']);
   });
 
-  it('follows links to files, but not to folders', async () => {
+  it('follows symbolic links to files, but not to folders', async () => {
     await write({ 'sub/a.json': 'a' });
     await symlink(join(folder, 'sub/a.json'), join(folder, 'b.json'));
     await symlink(folder, join(folder, 'sub/round.json'));
     expect(await contents(localFiles(folder))).toEqual(['a', 'a']);
   });
 
-  it.runIf(process.platform === 'linux')('rejects a file name that is not UTF-8', async () => {
+  it.runIf(process.platform === 'linux')('fails for a file name that is not UTF-8', async () => {
     await write({ 'caf\ufffd.json': 'other' });
     await writeFile(Buffer.from(`${folder}/caf\xe9.json`, 'latin1'), 'latin');
     await expect(contents(localFiles(folder))).rejects.toThrow(
@@ -134,7 +134,7 @@ describe('localFiles', () => {
       expect(edges.map(({ origin }) => origin)).toEqual(paths());
     });
 
-    it('sets the file name as the origin of its bytes', async () => {
+    it('sets the file name as the origin of the bytes', async () => {
       const files = new Map<string | undefined, Buffer[]>();
       for (const { items, origin } of await batches())
         files.set(origin, [...(files.get(origin) ?? []), ...items.map(item => Buffer.from(item))]);
@@ -152,7 +152,7 @@ describe('localFiles', () => {
     });
   });
 
-  it('continues with the file after the cursor of a checkpoint', async () => {
+  it('continues after the file of its cursor in a checkpoint', async () => {
     await write({
       'a.json': 'a',
       'b.json': 'b',
@@ -168,7 +168,7 @@ describe('localFiles', () => {
     }
   });
 
-  it('includes new files after the cursor, and refuses it if earlier files changed', async () => {
+  it('includes new files after the cursor, but rejects the cursor if earlier files changed', async () => {
     await write({ 'a.json': 'a', 'b.json': 'b' });
     const [, { cursor }] = (await batchesOf(localFiles(folder))) as [
       Batch<FileBytes>,
@@ -207,7 +207,7 @@ describe('localFiles', () => {
         })(),
       );
 
-    it('skips the checkpoint, unless it is listed or selected', async () => {
+    it('skips the checkpoint unless the caller lists or selects it', async () => {
       await run(3);
       const lines = ['"a"\n', '"b"\n', '"d"\n'];
       expect(await contents(localFiles(folder))).toEqual(lines);
@@ -218,7 +218,7 @@ describe('localFiles', () => {
       expect(await contents(localFiles(folder))).toHaveLength(4);
     });
 
-    it('reads the additions of a longer run although its checkpoint changes', async () => {
+    it('reads the files that a longer run adds, although its checkpoint changes', async () => {
       await run(2);
       const cursor = (await batchesOf(localFiles(folder))).at(-1)?.cursor;
       await rm(checkpoint());
@@ -227,7 +227,7 @@ describe('localFiles', () => {
     });
   });
 
-  it('refuses a missing path', async () => {
+  it('fails for a missing path', async () => {
     const missing = join(folder, 'missing.json');
     await expect(contents(localFiles(missing))).rejects.toMatchObject({
       code: 'ERR_STORAGE',
@@ -236,29 +236,29 @@ describe('localFiles', () => {
     });
   });
 
-  it('refuses a missing path in a list', async () => {
+  it('fails for a missing path in a list', async () => {
     await write({ 'a.json': 'a' });
     const list = [join(folder, 'a.json'), join(folder, 'missing.json')];
     await expect(contents(localFiles(list))).rejects.toThrow(StorageError);
   });
 
-  it('refuses a folder without a file that matches', async () => {
+  it('fails for a folder without a matching file', async () => {
     await write({ 'notes/b.txt': 'b' });
     await expect(contents(localFiles(join(folder, 'notes')))).rejects.toThrow(
       'see the option `match`',
     );
   });
 
-  it('refuses a path that is neither a file nor a folder', async () => {
+  it('fails for a path that is neither a file nor a folder', async () => {
     await expect(contents(localFiles('/dev/null'))).rejects.toThrow('neither a file nor a folder');
   });
 
-  it('refuses an empty list or path', () => {
+  it('throws for an empty list or path', () => {
     expect(() => localFiles([])).toThrow(OptionError);
     expect(() => localFiles('')).toThrow(OptionError);
   });
 
-  it('delivers the files before one that disappeared after the listing, and rejects at that one', async () => {
+  it('delivers the files before one that disappeared after the listing, and then rejects', async () => {
     // There are more files than the source reads ahead.
     const names = [...'abcdefghij'];
     await write(Object.fromEntries(names.map(name => [`${name}.json`, name])));
@@ -284,7 +284,7 @@ describe('localFiles', () => {
     expect(seen.at(-1)).toBe('more'.repeat(100));
   });
 
-  describe('after a listed file changed', () => {
+  describe('after a listed file has changed', () => {
     const line = (id: number) => `{"id":${id},"id_str":"${id}","text":"${'x'.repeat(990)}"}\n`;
     const ofSize = (count: number) => Array.from({ length: count }, (_, id) => line(id)).join('');
 
@@ -327,7 +327,7 @@ describe('localFiles', () => {
     ] as const;
 
     it.each(ways)(
-      'rejects if a file was truncated at the end of a line, read %s',
+      'rejects if the file was truncated at the end of a line, read %s',
       async (_, count, workers) => {
         const listed = ofSize(count);
         await write({ 'a.json': line(1), 'b.json': listed });
@@ -343,7 +343,7 @@ describe('localFiles', () => {
     );
 
     it.skipIf(process.platform === 'win32').each(ways)(
-      'rejects without a wait if a file was replaced by a pipe, read %s',
+      'rejects without blocking if the file was replaced by a pipe, read %s',
       async (_, count, workers) => {
         await write({ 'a.json': line(1), 'b.json': ofSize(count) });
         afterListing(async file => {
@@ -360,7 +360,7 @@ describe('localFiles', () => {
     );
   });
 
-  it('requests the sizes of a few hundred files at a time', async () => {
+  it('queries the sizes of at most a few hundred files at a time', async () => {
     for (let n = 0; n < 1_000; n++) await writeFile(join(folder, `${n}.jsonl`), '1');
     const { stat } = promises;
     let asked = 0;
@@ -405,7 +405,7 @@ describe('localFiles', () => {
     return jsonLines()(gunzip({ plain: 'pass' })(localFiles(folder)));
   };
 
-  it('works with gunzip and jsonLines', async () => {
+  it('delivers the lines of gzip files through gunzip and jsonLines', async () => {
     const all = await batchesOf(await linesOfCompressed());
     expect(all.map(({ items }) => items.map(String))).toEqual([
       ['{"a":1}', '{"a":2}'],
@@ -414,14 +414,14 @@ describe('localFiles', () => {
     ]);
   });
 
-  it('resumes through gunzip and jsonLines', async () => {
+  it('resumes from a cursor through gunzip and jsonLines', async () => {
     const flow = await linesOfCompressed();
     const [first] = await batchesOf(flow);
     expect(await contents(flow, first!.cursor)).toEqual(['{"b":1}', '{"c":1}']);
   });
 });
 
-describe('incremental localFiles', () => {
+describe('localFiles with `incremental`', () => {
   const ids = (...numbers: number[]) =>
     numbers
       .map(id => `{"id_str":"${id}","created_at":"Fri May 10 09:41:12 +0000 2024"}\n`)
@@ -445,7 +445,7 @@ describe('incremental localFiles', () => {
   const written = async (name = 'out') =>
     (await readFile(join(folder, name, 'all.jsonl'), 'utf8')).match(/(?<="id_str":")\d+/g) ?? [];
 
-  it('reads new files, wherever they come in the order of names', async () => {
+  it('reads new files, wherever their names sort', async () => {
     await write({ 'in/b/2.jsonl': ids(1, 2), 'in/b/3.jsonl.gz': gzipSync(ids(3)) });
     expect(await run()).toMatchObject({ posts: 3, added: 3 });
     await write({ 'in/a/9.jsonl': ids(4), 'in/b/1.jsonl': ids(5), 'in/c.jsonl': ids(6) });
@@ -454,7 +454,7 @@ describe('incremental localFiles', () => {
     expect(await written()).toEqual(['1', '2', '3', '4', '5', '6']);
   });
 
-  it('calls onFile again only for an output that grew', async () => {
+  it('makes the sink call onFile again only for outputs that grew', async () => {
     const called: string[] = [];
     const hand = () =>
       pipeline(
@@ -478,7 +478,7 @@ describe('incremental localFiles', () => {
     expect(called).toEqual(['a.txt', 'b.txt', 'b.txt']);
   });
 
-  it('finds nothing new in a folder of gzip files', async () => {
+  it('reads nothing again in a second run over gzip files', async () => {
     await write({ 'in/1.jsonl.gz': gzipSync(ids(1)) });
     expect(await run('out', 'refuse')).toMatchObject({ posts: 1, added: 1 });
     expect(await run('out', 'refuse')).toMatchObject({ posts: 1, added: 0 });
@@ -494,14 +494,14 @@ describe('incremental localFiles', () => {
     expect((await written()).sort()).toEqual(['1', '2', '3', '4']);
   });
 
-  it('starts with an empty folder', async () => {
+  it('accepts a folder that is empty at first', async () => {
     await mkdir(join(folder, 'in'));
     expect(await run()).toMatchObject({ posts: 0, added: 0 });
     await write({ 'in/1.jsonl': ids(1, 2), 'in/2.jsonl': ids(3) });
     expect(await run()).toMatchObject({ posts: 3, added: 3 });
   });
 
-  it('accepts a removed file', async () => {
+  it('continues after a file was removed', async () => {
     await write({ 'in/1.jsonl': ids(1, 2), 'in/2.jsonl': ids(3) });
     await run();
     await rm(join(folder, 'in/2.jsonl'));
@@ -512,7 +512,7 @@ describe('incremental localFiles', () => {
     ['a smaller one', ids(2)],
     ['one of the same size', ids(4, 5)],
   ])(
-    'reports only once that a file was replaced by %s, and does not read it again',
+    'reports once that a file was replaced by %s, and does not read it again',
     async (_, content) => {
       await write({ 'in/1.jsonl': ids(1, 2), 'in/2.jsonl': ids(3) });
       const before = new Date(Date.now() - 60_000);
@@ -530,7 +530,7 @@ describe('incremental localFiles', () => {
     },
   );
 
-  it('reports replaced files in the result of committed and tee', async () => {
+  it('reports replaced files in the results of committed and tee', async () => {
     const target = new StandIn<Uint8Array>();
     const sink = committed<Uint8Array>(target.transactions);
     const branches = new StandIn<Uint8Array>();
@@ -550,7 +550,7 @@ describe('incremental localFiles', () => {
     ]);
   });
 
-  it('accepts the checkpoint of an earlier version without modification times', async () => {
+  it('accepts a checkpoint without modification times, which an earlier version wrote', async () => {
     await write({ 'in/1.jsonl': 'a\n', 'in/2.jsonl': 'b\n' });
     const flow = localFiles(join(folder, 'in'), { incremental: true });
     const cursor = { source: 'local-files', read: { '1.jsonl': 2 } };
@@ -575,20 +575,20 @@ describe('incremental localFiles', () => {
       expect(await contents(several(), last)).toEqual(['a y, later\n']);
     });
 
-    it('reads a file only once if both the file and its folder are listed', async () => {
+    it('reads a file once if both the file and its folder are listed', async () => {
       const twice = [join(folder, 'b'), join(folder, 'b/x.jsonl')];
       const flow = localFiles(twice, { incremental: true });
       expect(await contents(flow)).toEqual(['b x\n', 'b y\n']);
     });
 
-    it('refuses a cursor of an earlier version, which does not name the folder', async () => {
+    it('rejects a cursor of an earlier version, which does not name the folder', async () => {
       const cursor = { source: 'local-files', read: { 'x.jsonl': 4 } };
       await expect(contents(several(), cursor)).rejects.toThrow(
         /names of files without their folders.*Delete the checkpoint/,
       );
     });
 
-    it('refuses a cursor of a non-incremental run if another folder has the file now', async () => {
+    it('rejects a cursor of a run without `incremental` if another folder now has the file', async () => {
       await write({ 'a/w.jsonl': 'a w\n' });
       const second = (await batchesOf(several(false)))[1]?.cursor;
       await rm(join(folder, 'a/x.jsonl'));
@@ -596,7 +596,7 @@ describe('incremental localFiles', () => {
     });
   });
 
-  it('refuses a file that has grown, until it is removed', async () => {
+  it('fails for a file that has grown until the file is removed', async () => {
     await write({ 'in/1.jsonl': ids(1, 2), 'in/2.jsonl': ids(3) });
     await run();
     await write({ 'in/2.jsonl': ids(3, 4) });
@@ -605,7 +605,7 @@ describe('incremental localFiles', () => {
     expect(await run()).toMatchObject({ posts: 3, added: 0 });
   });
 
-  it('refuses the checkpoint of non-incremental runs', async () => {
+  it('rejects the checkpoint of a run without `incremental`', async () => {
     await write({ 'in/1.jsonl': ids(1) });
     const once = (incremental: boolean) =>
       pipeline(

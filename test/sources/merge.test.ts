@@ -72,7 +72,7 @@ async function cursorsOf(flow: Flow<unknown>): Promise<Cursor[]> {
 }
 
 describe('merge', () => {
-  it('delivers every item of each source exactly once and in the order of the source, over any crashes', async () => {
+  it('delivers every item exactly once and in the order of its source, despite any crashes', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(steps, { minLength: 1, maxLength: 4 }),
@@ -100,7 +100,7 @@ describe('merge', () => {
     expect(first).toEqual({ merge: [{ step: 1 }, null] });
   });
 
-  it('returns many cursors even if the cursors of its sources are far apart', async () => {
+  it('returns many cursors even if those of its sources are far apart', async () => {
     const [a, b, c] = [each(210, 21), each(130, 13), each(200, 1)];
     const flow = merge(scripted('a', a), scripted('b', b), scripted('c', c));
     // `a` and `b` have 10 cursors each, and `c` has 200. If the turn of a source ended before its
@@ -108,7 +108,7 @@ describe('merge', () => {
     expect((await cursorsOf(flow)).length).toBeGreaterThan(150);
   });
 
-  it('returns no cursor while a source without cursors continues', async () => {
+  it('returns no cursor while a source without cursors is still open', async () => {
     const flow = merge(scripted('a', each(20, 99)), scripted('b', each(40, 1)));
     const cursors = await cursorsOf(flow);
     expect(cursors.length).toBeGreaterThan(0);
@@ -116,7 +116,7 @@ describe('merge', () => {
       expect(['done', null]).toContain((stands as readonly Cursor[])[0]);
   });
 
-  it('returns no cursor until a late source has one, so that no item comes twice', async () => {
+  it('returns no cursor until each source has one, so that no item is delivered twice', async () => {
     let goOn = () => {};
     const othersDone = new Promise<void>(resolve => {
       goOn = resolve;
@@ -139,7 +139,7 @@ describe('merge', () => {
     expect(items.sort()).toEqual(['a:0', 'a:1', 'b:0', 'b:1', 'b:2']);
   });
 
-  it('does not open sources that are complete or that another run finished', async () => {
+  it('does not open a source that is complete, even if an earlier run completed it', async () => {
     const [a, b] = [newState(), newState()];
     const flow = merge(scripted('a', each(2, 1), a), scripted('b', each(2, 1), b));
     const resume = { merge: ['done', { step: 1 }] };
@@ -148,7 +148,7 @@ describe('merge', () => {
   });
 
   it.each([[{ merge: [null] }], [{ merge: [null, 'gone'] }], [{ merge: 'done' }], [{ step: 1 }]])(
-    'refuses the foreign cursor %j',
+    'rejects the cursor %j of another flow',
     async resume => {
       const flow = merge(scripted('a', each(1, 1)), scripted('b', each(1, 1)));
       const { error } = await until(new Flow(run => flow.batches({ ...run, resume })));
@@ -158,13 +158,13 @@ describe('merge', () => {
     },
   );
 
-  it('takes turns between two sources that always have items', async () => {
+  it('alternates between two sources that always have items', async () => {
     const items = await all(take<string>(100)(merge(endless('a'), endless('b'))));
     expect(items.filter(item => item.startsWith('a')).length).toBeGreaterThanOrEqual(45);
     expect(items.filter(item => item.startsWith('b')).length).toBeGreaterThanOrEqual(45);
   });
 
-  it('does not let a source without cursors make the other sources starve', async () => {
+  it('still delivers items of the others if one source has no cursors', async () => {
     const endlessItems = async function* () {
       for (let item = 0; ; item++) yield `x:${item}`;
     };
@@ -172,7 +172,7 @@ describe('merge', () => {
     expect(items.filter(item => item.startsWith('b')).length).toBeGreaterThan(40);
   });
 
-  it('does not let a source with rare cursors starve, or make the other sources starve', async () => {
+  it('delivers items of every source even if one has few cursors', async () => {
     const slow: Step[] = each(4, 4).map(one => ({ ...one, wait: 'ms' }));
     const stuck = new Flow<string>(async function* ({ signal }) {
       yield { items: ['stuck:0'] };
@@ -199,7 +199,7 @@ describe('merge', () => {
     }
   });
 
-  it('rejects with the first error itself, and closes every source', async () => {
+  it('rejects with the first error, and closes every source', async () => {
     const unhandled: unknown[] = [];
     const onUnhandled = (error: unknown) => unhandled.push(error);
     process.on('unhandledRejection', onUnhandled);
@@ -259,7 +259,7 @@ describe('merge', () => {
     expect(new Set(lines).size).toBe(9);
   });
 
-  it('resumes operators with state in each of its sources', async () => {
+  it('restores the state of the operators in each of its sources', async () => {
     const doubled = (name: string) =>
       new Flow<string>(
         async function* ({ resume }) {
@@ -283,7 +283,7 @@ describe('merge', () => {
       );
   });
 
-  it('refuses a checkpoint with other sources or another order', async () => {
+  it('rejects a checkpoint with other sources or another order', async () => {
     const [a, b] = [scripted('a', each(3, 1)), scripted('b', each(3, 1))];
     const sink = () =>
       files({ path: path.join(folder, 'out.txt'), checkpoint: path.join(folder, 'out.json') });
@@ -293,7 +293,7 @@ describe('merge', () => {
       await expect(pipeline(merge(...others), sink())).rejects.toThrow(StorageError);
   });
 
-  it('reports the counts and the fraction of all sources', async () => {
+  it('reports the counts and the progress fraction of all sources together', async () => {
     const part = (fractions: readonly number[]) =>
       new Flow<number>(async function* ({ progress }) {
         for (const fraction of fractions) {
@@ -311,7 +311,7 @@ describe('merge', () => {
     expect(progress.received).toBe(3);
   });
 
-  it('throws for arguments that are not sources, before anything is read', () => {
+  it('throws for arguments that are not sources before it reads', () => {
     expect(() => merge()).toThrow('`merge` has no source');
     const list = unchecked([endless('a')]);
     expect(() => merge(list)).toThrow('Spread the array: `merge(...sources)`');

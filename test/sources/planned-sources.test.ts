@@ -96,7 +96,7 @@ async function damage(file: string): Promise<() => Promise<void>> {
   return () => writeFile(file, whole);
 }
 
-describe('several sources of whole files', () => {
+describe('several sources of whole files, decoded by threads,', () => {
   it.each([
     ['that become posts together', false],
     ['that become posts each by itself', true],
@@ -179,7 +179,7 @@ describe('several sources of whole files', () => {
     expect(writes).toHaveBeenCalled();
   });
 
-  it('are read by merge to the end of one source while another source waits', async () => {
+  it('are read by merge to the end of one while another waits', async () => {
     const folder = await temporaryFolder();
     const paths = await stored(folder, [
       Array.from({ length: 30 }, (_, file) => gz([file + 1])),
@@ -189,7 +189,7 @@ describe('several sources of whole files', () => {
     expect(result).toMatchObject({ posts: 32 });
   });
 
-  it('have no common plan if they become posts in different ways, or stages follow one of them', async () => {
+  it('are not decoded together if their operators differ', async () => {
     const folder = await temporaryFolder();
     const paths = await stored(folder, [[gz([1, 2])], [gz([2, 3])]]);
     const [first, second] = paths.map(of => localFiles(of)) as [Source, Source];
@@ -207,7 +207,7 @@ describe('several sources of whole files', () => {
     expect(decode).toHaveBeenCalledTimes(2);
   });
 
-  it('start threads if they are large together', async () => {
+  it('start threads if they are large only in sum', async () => {
     const folder = await temporaryFolder();
     const large = gzipSync(`{"id":1,"text":"${'x'.repeat(5 << 20)}"}\n`, { level: 0 });
     const paths = await stored(folder, [
@@ -225,7 +225,7 @@ describe('several sources of whole files', () => {
     expect(start).not.toHaveBeenCalled();
   });
 
-  it('report the fraction of all files', async () => {
+  it('report the progress fraction of all files together', async () => {
     const folder = await temporaryFolder();
     const paths = await stored(folder, [[gz([1]), gz([2])], [gz([3])]]);
     const progress = new Progress();

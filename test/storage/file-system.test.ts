@@ -24,7 +24,7 @@ async function folderOfKinds(): Promise<string> {
 }
 
 describe('regularStatus', () => {
-  it('returns the status of a file, or undefined', async () => {
+  it('returns the status of a file, or undefined if there is none', async () => {
     const folder = await folderOfKinds();
     expect((await regularStatus(nodeFileSystem, `${folder}/file`))?.size).toBe(7);
     expect(await regularStatus(nodeFileSystem, `${folder}/other`)).toBeUndefined();
@@ -39,13 +39,13 @@ describe('regularStatus', () => {
 });
 
 describe('openToRead', () => {
-  it('opens a file behind a link', async () => {
+  it('opens a file through a symbolic link', async () => {
     const handle = await openToRead(`${await folderOfKinds()}/link`);
     expect(await handle.readFile('utf8')).toBe('content');
     await handle.close();
   });
 
-  it.each(['folder', 'pipe'])('rejects for a %s without a wait', async name => {
+  it.each(['folder', 'pipe'])('rejects for a %s without blocking', async name => {
     await expect(openToRead(`${await folderOfKinds()}/${name}`)).rejects.toThrow(
       'is not a regular file',
     );
@@ -79,6 +79,6 @@ it.each([
   [3, 'con'],
   [7, 'content'],
   [9, 'content'],
-])('firstBytes returns for %i bytes %j', async (count, text) => {
+])('firstBytes, asked for %i bytes, returns %j', async (count, text) => {
   expect(String(await firstBytes(`${await folderOfKinds()}/file`, count))).toBe(text);
 });

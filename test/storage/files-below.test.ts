@@ -17,13 +17,13 @@ async function made(...names: readonly string[]): Promise<string> {
 }
 
 describe('filesBelow', () => {
-  it('lists files in order of their paths, without hidden files', async () => {
+  it('lists files in order of path, without hidden files', async () => {
     const folder = await made('b', 'a/z', 'a-', 'é', '雪/x', '.c', '.d/e', 'a/.f');
     expect(await filesBelow(folder, all)).toEqual(['a-', 'a/z', 'b', 'é', '雪/x']);
     expect(await filesBelow(folder, { ...all, hiddenFolders: true })).toContain('.d/e');
   });
 
-  it('distinguishes links from files, and does not enter linked folders', async () => {
+  it('distinguishes symbolic links from files, and does not enter linked folders', async () => {
     const folder = await made('a', 'b/c');
     await symlink(path.join(folder, 'a'), path.join(folder, 'to-file'));
     await symlink(folder, path.join(folder, 'b/round'));
@@ -42,7 +42,7 @@ describe('filesBelow', () => {
     );
   });
 
-  it('lists a name with the replacement character if it is UTF-8', async () => {
+  it('lists a name that contains the replacement character in valid UTF-8', async () => {
     expect(await filesBelow(await made('a\ufffd/b\ufffd'), all)).toEqual(['a\ufffd/b\ufffd']);
   });
 

@@ -8,29 +8,29 @@ import { temporaryFolder } from '../temporary-folder.js';
 
 afterEach(() => vi.restoreAllMocks());
 
-it('a relative path starts from the working folder, and an absolute path is only normalized', () => {
+it('absolutePath resolves a relative path from the working folder, and only normalizes an absolute one', () => {
   expect(absolutePath('out/../a')).toBe(path.join(process.cwd(), 'a'));
   expect(absolutePath('/out//./a/../b')).toBe('/out/b');
 });
 
-describe('without a working folder', () => {
+describe('in a working folder that is deleted', () => {
   beforeEach(() => {
     vi.spyOn(process, 'cwd').mockImplementation(() => {
       throw Object.assign(new Error('uv_cwd'), { code: 'ENOENT' });
     });
   });
 
-  it('a relative path is a StorageError that names it', () => {
+  it('absolutePath throws a StorageError that names a relative path', () => {
     expect(() => absolutePath('out/a')).toThrow(StorageError);
     expect(() => absolutePath('out/a')).toThrow('Could not find out/a: the working folder');
   });
 
-  it('an absolute path stays unchanged', () => {
+  it('absolutePath returns an absolute path unchanged', () => {
     expect(absolutePath('/out/a')).toBe('/out/a');
   });
 });
 
-it('a file system in a folder resolves relative paths there, in any working folder', async () => {
+it('a file system in a folder resolves relative paths there, whatever the working folder', async () => {
   const folder = await temporaryFolder();
   const fs = fileSystemIn(folder, nodeFileSystem);
   await fs.mkdir('a');

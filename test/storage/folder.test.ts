@@ -7,7 +7,7 @@ import { temporaryFolder } from '../temporary-folder.js';
 import { SimulatedDisk } from './simulated-disk.js';
 
 describe('makeFolder', () => {
-  it('makes all parents, and returns them from the nearest up to the root', async () => {
+  it('creates all parents, and returns them from the nearest to the root', async () => {
     const top = await temporaryFolder();
     const above = await makeFolder(`${top}/a/b/c`);
     expect((await stat(`${top}/a/b/c`)).isDirectory()).toBe(true);
@@ -16,13 +16,13 @@ describe('makeFolder', () => {
     expect(await makeFolder(`${top}/a/b/c`)).toEqual(above);
   });
 
-  it('may be called by several callers at a time', async () => {
+  it('may be called several times concurrently', async () => {
     const top = await temporaryFolder();
     await Promise.all(Array.from({ length: 20 }, (_, n) => makeFolder(`${top}/a/b/c/${n % 3}`)));
     expect((await stat(`${top}/a/b/c/2`)).isDirectory()).toBe(true);
   });
 
-  it('accepts a link to a folder', async () => {
+  it('accepts a symbolic link to a folder', async () => {
     const top = await temporaryFolder();
     await mkdir(`${top}/target`);
     await symlink('target', `${top}/link`);
@@ -30,21 +30,21 @@ describe('makeFolder', () => {
     expect((await stat(`${top}/target/a`)).isDirectory()).toBe(true);
   });
 
-  it('rejects with the error of the system if a file has the name', async () => {
+  it('rejects with the error of the system if a file has the same name', async () => {
     const top = await temporaryFolder();
     await writeFile(`${top}/file`, '');
     await expect(makeFolder(`${top}/file`)).rejects.toThrow('EEXIST');
     await expect(makeFolder(`${top}/file/a`)).rejects.toThrow('ENOTDIR');
   });
 
-  it('sets the given mode on the folder and each new parent', async () => {
+  it('sets the given mode on the folder and on each new parent', async () => {
     const top = await temporaryFolder();
     await makeSyncedFolder(`${top}/a/b`, { mode: 0o700 });
     for (const name of ['a', 'a/b'])
       expect((await stat(`${top}/${name}`)).mode & 0o777).toBe(0o700);
   });
 
-  it('survives a power cut after a sync', async () => {
+  it('with a sync creates a folder that is still there after a power cut', async () => {
     const disk = new SimulatedDisk();
     await makeSyncedFolder('/a/b/c', { fs: disk });
     disk.restart(() => 0.99);
@@ -54,7 +54,7 @@ describe('makeFolder', () => {
 
 describe('a folder that cannot be synced', () => {
   it.each(['EACCES', 'EPERM', 'EROFS', 'EINVAL', 'ENOTSUP', 'EISDIR'])(
-    'is accepted if the file system refuses the sync with %s',
+    'causes no error if the file system refuses the sync with %s',
     async code => {
       const open = async () => {
         throw Object.assign(new Error(code), { code });
@@ -63,7 +63,7 @@ describe('a folder that cannot be synced', () => {
     },
   );
 
-  it('is an error if the disk fails', async () => {
+  it('causes an error if the disk fails', async () => {
     const open = async () => {
       throw Object.assign(new Error('EIO'), { code: 'EIO' });
     };

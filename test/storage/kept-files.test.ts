@@ -41,7 +41,7 @@ const writers = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
 
 const sourcesIn = (cell: string | undefined) => namesIn(cell).filter(name => name.endsWith('.ts'));
 
-describe('the page of files kept on disk', () => {
+describe('the page src/storage/README.md', () => {
   it('lists exactly the source files that write files', () => {
     const named = [
       ...kept.flatMap(row => sourcesIn(row[3])),
@@ -56,7 +56,7 @@ describe('the page of files kept on disk', () => {
     for (const row of kept) if (namesIn(row[4]).length === 0) expect(row[4]).toMatch(/\(#lmdb\)/);
   });
 
-  it('is checked against every way to write a file', () => {
+  it('is checked for every way to write a file in the sources', () => {
     for (const text of [
       "import { writeFile } from 'node:fs/promises';",
       "import { createWriteStream } from 'node:fs';",

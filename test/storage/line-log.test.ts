@@ -3,7 +3,7 @@ import { expect, it, vi } from 'vitest';
 import { LineLog } from '../../src/storage/line-log.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
-it('LineLog removes a line cut by a crash before it adds the next', async () => {
+it('LineLog removes a line that a crash has cut before it appends the next', async () => {
   const file = `${await temporaryFolder()}/log`;
   await writeFile(file, '{"n":1}\n{"n":2,"long":"which a crash has cut');
   const log = new LineLog<{ n: number }>(file);
@@ -12,7 +12,7 @@ it('LineLog removes a line cut by a crash before it adds the next', async () => 
   expect(await readFile(file, 'utf8')).toBe('{"n":1}\n{"n":3}\n');
 });
 
-it('LineLog removes the bytes of a failed append before it adds the next', async () => {
+it('LineLog removes the bytes of a failed append before it appends again', async () => {
   const file = `${await temporaryFolder()}/log`;
   const log = new LineLog<{ n: number; long?: string }>(file);
   await log.append({ n: 1 });
@@ -31,7 +31,7 @@ it('LineLog removes the bytes of a failed append before it adds the next', async
   expect(await readFile(file, 'utf8')).toBe('{"n":1}\n{"n":3}\n');
 });
 
-it('LineLog adds a line after all other lines were replaced', async () => {
+it('LineLog appends a line after all other lines were replaced', async () => {
   const file = `${await temporaryFolder()}/log`;
   const log = new LineLog<{ n: number }>(file);
   for (let n = 1; n <= 3; n++) await log.append({ n });

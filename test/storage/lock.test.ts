@@ -82,7 +82,7 @@ describe('a file lock', () => {
     expect(all.filter(one => one.status === 'fulfilled').length).toBe(1);
   });
 
-  it('never has two holders, for any interleaving of calls and kills', async () => {
+  it('never has two holders, however calls and kills interleave', async () => {
     const dead = holder(await deadProcess());
     const stale = JSON.stringify({ ...dead, token: 'x' });
     const killedOver = JSON.stringify({ ...dead, token: 'y' });
@@ -131,7 +131,7 @@ describe('a file lock', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('is not removed if another process took it from its dead holder', async () => {
+  it('is not removed if another process has taken it from a dead holder', async () => {
     const file = `${await temporaryFolder()}/run.lock`;
     await writeFile(file, JSON.stringify(holder(await deadProcess())));
     const other = JSON.stringify(holder(process.ppid));
@@ -155,7 +155,7 @@ describe('a file lock', () => {
     await (await lock(folder)).release();
   });
 
-  it('is not taken from a running process', async () => {
+  it('is not taken over from a running process', async () => {
     const folder = await temporaryFolder();
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
     try {
@@ -168,7 +168,7 @@ describe('a file lock', () => {
 
   const elsewhere = { pid: 1, host: 'elsewhere', machine: 'another', token: 'x' };
 
-  it('is not taken from a process on another machine that keeps writing to it', async () => {
+  it('is not taken over from a process on another machine that keeps writing to it', async () => {
     const folder = await temporaryFolder();
     const beat = setInterval(
       () => void writeFile(`${folder}/run.lock`, JSON.stringify(elsewhere)),
@@ -190,7 +190,7 @@ describe('a file lock', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('is taken over ten seconds after the last write of a process that cannot be checked', async () => {
+  it('is taken over 10 s after the last write of a process that cannot be checked', async () => {
     const folder = await temporaryFolder();
     const file = `${folder}/run.lock`;
     await writeFile(file, JSON.stringify(elsewhere));
@@ -208,7 +208,7 @@ describe('a file lock', () => {
     await (await lock(folder)).release();
   });
 
-  it('tells others that its holder is alive', async () => {
+  it('is updated regularly by its holder as a sign of life', async () => {
     const folder = await temporaryFolder();
     const taken = await lock(folder);
     const file = `${folder}/run.lock`;
@@ -219,7 +219,7 @@ describe('a file lock', () => {
     await taken.release();
   });
 
-  it('tells a holder that did not write in time that another process has it', async () => {
+  it('tells a holder that did not write in time that another process has taken over', async () => {
     const folder = await temporaryFolder();
     const taken = await lock(folder);
     await writeFile(`${folder}/run.lock`, JSON.stringify(elsewhere));
@@ -228,7 +228,7 @@ describe('a file lock', () => {
     expect(JSON.parse(await readFile(`${folder}/run.lock`, 'utf8'))).toEqual(elsewhere);
   });
 
-  it('tells a holder that its file was removed', async () => {
+  it('tells its holder that the lock file was removed', async () => {
     const folder = await temporaryFolder();
     const held = await lock(folder);
     await rm(`${folder}/run.lock`);
@@ -242,13 +242,16 @@ describe('a file lock', () => {
     await held.release();
   });
 
-  it.each(['', '{"pi', 'null', '{}'])('is taken over if it names no holder (%j)', async text => {
-    const folder = await temporaryFolder();
-    await writeFile(`${folder}/run.lock`, text);
-    await longAgo(`${folder}/run.lock`);
-    await (await lock(folder)).release();
-    expect(await readdir(folder)).toEqual([]);
-  });
+  it.each(['', '{"pi', 'null', '{}'])(
+    'is taken over if its file names no holder (%j)',
+    async text => {
+      const folder = await temporaryFolder();
+      await writeFile(`${folder}/run.lock`, text);
+      await longAgo(`${folder}/run.lock`);
+      await (await lock(folder)).release();
+      expect(await readdir(folder)).toEqual([]);
+    },
+  );
 });
 
 async function longAgo(file: string): Promise<void> {

@@ -51,10 +51,10 @@ async function untilFull(kind: string, folder: string): Promise<Full> {
   return JSON.parse(stdout) as Full;
 }
 
-describe('LMDB files that cannot grow', () => {
+describe('an LMDB file that cannot grow', () => {
   // In the past, lmdb reported the reason only by a promise that nothing handled, so the process
   // ended with only "Commit failed".
-  it('cause a StorageError with the reason, and tombstones can be added later', async () => {
+  it('causes a StorageError with the reason, after which tombstones can still be added', async () => {
     const folder = path.join(await temporaryFolder(), 'tombstones');
     const { confirmed, ...error } = await untilFull('tombstones', folder);
     expect(error).toMatchObject({ code: 'ERR_STORAGE', path: folder });
@@ -67,7 +67,7 @@ describe('LMDB files that cannot grow', () => {
     expect(tombstones.post('1')).toEqual({ deleted: true });
   });
 
-  it('cause a StorageError with the reason, and usage can be added later', async () => {
+  it('causes a StorageError with the reason, after which usage can still be added', async () => {
     const state = await temporaryFolder();
     const { confirmed, ...error } = await untilFull('usage', state);
     expect(error).toMatchObject({ code: 'ERR_STORAGE', path: path.join(state, 'usage') });
@@ -82,11 +82,11 @@ describe('LMDB files that cannot grow', () => {
   });
 });
 
-describe('a database that LMDB cannot open', () => {
+describe('an LMDB database that cannot be opened', () => {
   // If a call fails after the file is open, lmdb frees the same memory twice. In the past, this
   // killed the process with SIGSEGV.
   it.each([false, true])(
-    'rejects with a StorageError if its lock file is a folder: readOnly %s',
+    'causes a StorageError if its lock file is a folder: readOnly %s',
     async readOnly => {
       const folder = await temporaryFolder();
       await (await openTombstones(folder)).close();
@@ -103,7 +103,7 @@ describe('a database that LMDB cannot open', () => {
   // In the past, a lock file that is mapped into memory killed the process with SIGBUS on a full
   // disk.
   it.skipIf(!canMountDisk)(
-    'rejects with a StorageError on a full disk, unless its lock file exists already',
+    'causes a StorageError on a full disk unless its lock file already exists',
     async () => {
       const folder = await temporaryFolder();
       const mount = `mount -t tmpfs -o size=400k tmpfs '${folder}' && exec "$0" "$@"`;
@@ -122,13 +122,13 @@ describe('a database that LMDB cannot open', () => {
     },
   );
 
-  it('is not created by a read-only open', async () => {
+  it('is not created if it is opened read-only', async () => {
     const folder = path.join(await temporaryFolder(), 'none');
     await expect(openTombstones(folder, { readOnly: true })).rejects.toThrow('ENOENT');
     expect(existsSync(folder)).toBe(false);
   });
 
-  it('is reopened by the next call for usage', async () => {
+  it('of usage is opened again by the next call', async () => {
     const state = await temporaryFolder();
     await writeFile(path.join(state, 'usage'), 'not a folder');
     const usage = new UsageStore(state);
@@ -154,7 +154,7 @@ function replaceCall<Name extends 'link' | 'open'>(
   });
 }
 
-it('a new LMDB database is synced with the names of its folders', async () => {
+it('a new LMDB database is synced together with its parent folders', async () => {
   const above = await temporaryFolder();
   const folder = path.join(above, 'deep', 'tombstones');
   const opened: string[] = [];
@@ -180,7 +180,7 @@ describe('a new LMDB database that cannot be linked to its name', () => {
   };
 
   it.each(['ENOSPC', 'EIO', 'EACCES'])(
-    'rejects with a StorageError for %s, and leaves nothing',
+    'causes a StorageError for %s, and leaves no file',
     async code => {
       const folder = await temporaryFolder();
       replaceCall('link', failing(code));
@@ -194,7 +194,7 @@ describe('a new LMDB database that cannot be linked to its name', () => {
   );
 
   it.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EISDIR'])(
-    'is created by LMDB if the file system has no links: %s',
+    'is created in place if the file system has no hard links: %s',
     async code => {
       const folder = await temporaryFolder();
       replaceCall('link', failing(code));
@@ -203,7 +203,7 @@ describe('a new LMDB database that cannot be linked to its name', () => {
     },
   );
 
-  it('is left to another process that was faster', async () => {
+  it('is that of another process which was faster', async () => {
     const folder = await temporaryFolder();
     const { link } = promises;
     let refused: unknown;
@@ -220,7 +220,7 @@ describe('a new LMDB database that cannot be linked to its name', () => {
   });
 });
 
-it('damaged usage is refused without a crash of the service', async () => {
+it('a damaged file of usage causes an error, but does not crash the service', async () => {
   const state = await temporaryFolder();
   const usage = new UsageStore(state);
   const ids = Array.from({ length: 3_000 }, (_, n) => String(n));
@@ -273,7 +273,7 @@ it('an LMDB file whose last page is free and unwritten is accepted (faults disks
   expect(await keysIn(await shortFile())).toHaveLength(54);
 });
 
-it('an LMDB file is refused after it has lost a page that is in use', async () => {
+it('an LMDB file that has lost a page in use causes an error', async () => {
   const folder = await shortFile();
   const file = path.join(folder, 'data.mdb');
   const all = await keysIn(folder);

@@ -43,20 +43,20 @@ const job = {
 };
 const file = { segment: START, posts: 1, bytes: 10, md5: '0'.repeat(32) };
 
-describe('a power cut', () => {
-  it('does not remove a new folder with confirmed rules', async () => {
+describe('a power cut of the simulated disk', () => {
+  it('does not remove the new folder of replay rules that were confirmed', async () => {
     const disk = newDisk();
     await onDisk(disk, () => new StreamRules(STATE, CLOCK).add([{ value: 'tea', tag: null }]));
     expect(namesOn(powerCut(disk))).toContain('state/stream-rules/rules.json');
   });
 
-  it('does not remove the folder of tokens', async () => {
+  it('does not remove the folder of stored tokens', async () => {
     const disk = newDisk();
     await onDisk(disk, () => prepareTokenFile(`${MOUNT}/a/b/tokens.json`));
     expect(powerCut(disk).find(`${MOUNT}/a/b`)).toBeDefined();
   });
 
-  it('does not remove the time of a connection', async () => {
+  it('does not remove the recorded time of a replay connection', async () => {
     const disk = newDisk();
     await onDisk(disk, async () => {
       await new ConnectLog(await replayFolder(`${MOUNT}/replays`), 'acme').add(START);
@@ -91,8 +91,8 @@ describe('a power cut', () => {
   });
 });
 
-describe('a partial line', () => {
-  it('in the connection times damages no later time', async () => {
+describe('a partial line after a crash', () => {
+  it('of connection times does not damage later times', async () => {
     const disk = newDisk();
     const log = new ConnectLog(`${MOUNT}/replays`, 'acme');
     await onDisk(disk, async () => {
@@ -108,7 +108,7 @@ describe('a partial line', () => {
   it.each([
     ['its beginning', '[1704067200,"ab'],
     ['its end', '\0\0\0\0\0\0cd"]\n'],
-  ])('at the end of the nonces is removed before the next nonce: %s', async (_, part) => {
+  ])('of nonces is removed before the next nonce is written: %s', async (_, part) => {
     const disk = newDisk();
     const nonces = new Nonces();
     const use = (nonce: string) => nonces.use('app', START, nonce) ?? [0, ''];
@@ -124,7 +124,7 @@ describe('a partial line', () => {
     expect(read).toHaveLength(2);
   });
 
-  it('left by a full disk is removed before the next nonce', async () => {
+  it('of nonces on a full disk is removed before the next nonce is written', async () => {
     const disk = newDisk();
     const nonces = new Nonces();
     const use = (nonce: string) => nonces.use('app', START, nonce) ?? [0, ''];
@@ -142,8 +142,8 @@ describe('a partial line', () => {
   });
 });
 
-describe('a disk that has failed only once', () => {
-  it('does not keep the stream rules closed for the rest of the process', async () => {
+describe('a disk that failed only once', () => {
+  it('does not prevent opening the replay rules later in the same process', async () => {
     const disk = newDisk();
     const rules = new StreamRules(STATE, CLOCK);
     disk.before = call => {

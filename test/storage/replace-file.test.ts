@@ -7,7 +7,7 @@ import { temporaryFolder } from '../temporary-folder.js';
 import { PowerCut, SimulatedDisk } from './simulated-disk.js';
 
 describe('replaceFile', () => {
-  it('writes the new content, and leaves no other file', async () => {
+  it('writes the new content, and leaves no temporary file', async () => {
     const folder = await temporaryFolder();
     for (const content of ['first', Buffer.from('second')]) {
       await replaceFile(`${folder}/file`, content);
@@ -16,7 +16,7 @@ describe('replaceFile', () => {
     expect(await readdir(folder)).toEqual(['file']);
   });
 
-  it('writes the content of a function, and returns its result', async () => {
+  it('writes the content that a function produces, and returns its result', async () => {
     const folder = await temporaryFolder();
     const result = await replaceFile(`${folder}/file`, async aside => {
       await aside.write('written');
@@ -38,7 +38,7 @@ describe('replaceFile', () => {
     expect(await readdir(folder)).toEqual(['file']);
   });
 
-  it('sets the given mode, whatever the old one was', async () => {
+  it('sets the given mode, whatever the old mode was', async () => {
     const folder = await temporaryFolder();
     await writeFile(`${folder}/file`, 'old');
     await chmod(`${folder}/file`, 0o644);
@@ -46,7 +46,7 @@ describe('replaceFile', () => {
     expect((await stat(`${folder}/file`)).mode & 0o777).toBe(0o600);
   });
 
-  it('refuses to replace a link', async () => {
+  it('rejects for a symbolic link', async () => {
     const folder = await temporaryFolder();
     await writeFile(`${folder}/target`, 'old');
     await symlink('target', `${folder}/link`);
@@ -55,7 +55,7 @@ describe('replaceFile', () => {
     expect((await readdir(folder)).sort()).toEqual(['link', 'target']);
   });
 
-  it('leaves the old or the new file after a power cut at any call', async () => {
+  it('leaves either the old or the new file after a power cut at any call', async () => {
     const seen = new Set<string>();
     for (let seed = 0; seed < bySuite(5, 50); seed++)
       for (let cutAt = 1; ; cutAt++) {

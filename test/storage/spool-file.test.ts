@@ -6,8 +6,8 @@ import { SpoolFile } from '../../src/storage/spool-file.js';
 import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
-describe('a spool file', () => {
-  it('returns the written bytes in blocks of any size and from any position', async () => {
+describe('SpoolFile', () => {
+  it('returns the bytes that were written, in blocks of any size and from any position', async () => {
     const folder = await temporaryFolder();
     const chunk = fc.uint8Array({ maxLength: 50 }).map(bytes => Buffer.from(bytes));
     await fc.assert(
@@ -37,7 +37,7 @@ describe('a spool file', () => {
     );
   });
 
-  it('has no name in its folder, so that a killed process leaves nothing', async () => {
+  it('has no name in its folder, so that a killed process leaves no file', async () => {
     const folder = await temporaryFolder();
     const spool = await SpoolFile.open('a test', folder);
     await spool.write([Buffer.from('content')]);
@@ -54,7 +54,7 @@ describe('a spool file', () => {
     await spool.close();
   });
 
-  it('rejects with a StorageError that names its purpose if it cannot be created', async () => {
+  it('rejects with a StorageError that states its purpose if it cannot be created', async () => {
     const folder = `${await temporaryFolder()}/missing`;
     const opening = SpoolFile.open('the results', folder);
     await expect(opening).rejects.toThrow(StorageError);
