@@ -21,8 +21,13 @@ it.each([
   ],
   ['{"user_protect":{"id_str":"2"}}', { kind: 'user_protect', user_id: '2' }],
   ['{"frogs":{}}', { kind: 'unknown', name: 'frogs' }],
-])('the row of the event %s contains its values, and null for the others', (json, values) => {
-  const nulls = Object.fromEntries(Object.keys(tables.complianceEvents).map(name => [name, null]));
-  const event = parseComplianceEvent(Buffer.from(json));
-  expect(tables.toRow(tables.complianceEvents)(event)).toEqual({ ...nulls, ...values });
-});
+])(
+  'the row of a compliance event of kind %s contains its values, and null in other columns',
+  (json, values) => {
+    const nulls = Object.fromEntries(
+      Object.keys(tables.complianceEvents).map(name => [name, null]),
+    );
+    const event = parseComplianceEvent(Buffer.from(json));
+    expect(tables.toRow(tables.complianceEvents)(event)).toEqual({ ...nulls, ...values });
+  },
+);

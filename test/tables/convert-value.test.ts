@@ -19,7 +19,7 @@ describe('convertValue', () => {
     ['list<boolean>', [], []],
     ['string', null, null],
     ['list<string>', undefined, null],
-  ])('accepts %s: %j', (type, value, held) => {
+  ])('accepts for %s: %j', (type, value, held) => {
     expect(read(own(type, value))).toEqual(held);
   });
 
@@ -41,7 +41,7 @@ describe('convertValue', () => {
     ['timestamp', 5, 'got 5'],
     ['list<string>', 'a', 'expected a list, each element a string, got "a"'],
     ['list<string>', ['a', null], 'expected a list, each element a string'],
-  ])('rejects %s: %j, with post and column, or returns null', (type, value, message) => {
+  ])('throws with the post and the column for %s: %j, or returns null', (type, value, message) => {
     const column = own(type, value);
     expect(() => read(column)).toThrow(DataError);
     expect(() => read(column)).toThrow('Column "mine" of post 7: ');
@@ -49,7 +49,7 @@ describe('convertValue', () => {
     expect(read(column, 'null')).toBe(null);
   });
 
-  it('keeps 64-bit integers exact, as bigint and as digits', () => {
+  it('keeps 64-bit integers exact, as bigint and as a string of digits', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), value => {
         expect(read(own('int64', value))).toBe(value);

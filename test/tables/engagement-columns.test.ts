@@ -7,7 +7,7 @@ it.each([
   [{ favorites: 3, retweets: 1 }, [3n, 1n, null]],
   [undefined, [null, null, null]],
 ])(
-  'the row of the engagement totals %j contains its values, and null for the others',
+  'the row of the engagement totals %j contains their values, and null in other columns',
   (totals, [favorites, retweets, replies]) => {
     const row = tables.toRow(tables.engagement)({ activity: post, totals, errors: ['gone'] });
     expect(row).toEqual({ id: '7', favorites, retweets, replies, errors: ['gone'] });

@@ -35,7 +35,7 @@ function expectSameRow(original: Activity, streams: Activity): void {
   expect(row).toEqual(inBothFormats(rowOf(original), row));
 }
 
-describe('the row of a post', () => {
+describe('the table row of a post', () => {
   it('contains every value of the post', () => {
     const post = new Activity(
       Buffer.from(
@@ -182,7 +182,7 @@ describe('the row of a post', () => {
   });
 
   it.each(['original', 'activity_streams'] as const)(
-    'contains counts, time and full quote of the shared post for a retweet: %s',
+    'contains the counts, time and full quote of the original post for a retweet: %s',
     format => {
       const [base] = fc.sample(postModel, { numRuns: 1, seed: 7 }) as [PostModel];
       const plain: PostModel = {
@@ -209,7 +209,7 @@ describe('the row of a post', () => {
     },
   );
 
-  it('contains the countries where a post of either format is withheld', () => {
+  it('contains the countries in which a post of either format is withheld', () => {
     const [base] = fc.sample(postModel, { numRuns: 1, seed: 7 }) as [PostModel];
     for (const format of ['original', 'activity_streams'] as const) {
       const { bytes } = writePost({ ...base, withheldIn: ['DE', 'XY'] }, format);
@@ -217,7 +217,7 @@ describe('the row of a post', () => {
     }
   });
 
-  it('contains `RT @handle: ` and the whole text of an extended retweet with `full_text` only', () => {
+  it('contains `RT @handle: ` and the whole text of a retweet that has only `full_text`', () => {
     const retweet = {
       created_at: 'Wed Oct 10 20:19:24 +0000 2018',
       id_str: '3',
@@ -229,7 +229,7 @@ describe('the row of a post', () => {
     expect(row.text).toBe('RT @anna: snow & ice');
   });
 
-  it('contains the retweets of a shared post even if only the retweet itself states them', () => {
+  it('contains the retweet count of the original post even if only the retweet states it', () => {
     const retweet = {
       id: 'tag:search.twitter.com,2005:3',
       verb: 'share',
@@ -252,7 +252,7 @@ describe('the row of a post', () => {
     '2017-11-30T18:00Z',
     '2022-12-24T18:00Z',
     '2024-03-05T14:07Z',
-  ])('is the same in both formats for sample posts from %s on', from => {
+  ])('is the same in both formats for generated posts from %s on', from => {
     for (let minute = 0; minute < 20; minute++) {
       const at = Date.parse(from) + minute * MINUTE;
       const originals = samplePosts(at, { postsPerMinute: 30 });
@@ -288,7 +288,7 @@ describe('the row of a post', () => {
     },
   );
 
-  it.skipIf(folder === '')('exists for every real post (MILLRACE_REAL_DATA)', () => {
+  it.skipIf(folder === '')('can be built for every real post (MILLRACE_REAL_DATA)', () => {
     for (const file of ['original-simdjson', 'activity-gnacs', 'activity-gnip4j']) {
       const lines = readFileSync(path.join(folder, `posts/${file}.jsonl`), 'utf8')
         .trim()
@@ -302,7 +302,7 @@ describe('the row of a post', () => {
   });
 });
 
-describe('the row of a user', () => {
+describe('the table row of a user', () => {
   it('describes the author of a post', () => {
     const userOf = tables.toRow(tables.users);
     const from = Date.parse('2024-03-05T14:07Z');
@@ -317,7 +317,7 @@ describe('the row of a user', () => {
       }
   });
 
-  it('contains each author column of posts', () => {
+  it('contains every column about authors that the table of posts has', () => {
     const names = Object.keys(tables.posts).filter(name => name.startsWith('author_'));
     const own = Object.keys(tables.users).filter(name => !name.startsWith('seen_'));
     expect(own.map(name => `author_${name}`)).toEqual(names);

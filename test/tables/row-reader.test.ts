@@ -6,8 +6,8 @@ import * as tables from '../../src/tables/tables.js';
 import { unchecked } from '../unchecked.js';
 import { own, post, read } from './own-column.js';
 
-describe('a row reader', () => {
-  it('throws for a value that the post lacks, or reads null', () => {
+describe('rowReader', () => {
+  it('throws for a value that the post lacks, or reads it as null', () => {
     const row = tables.toRow(['posted_at']);
     const timeless = new Activity(Buffer.from('{"id":7,"created_at":"yesterday"}'));
     expect(() => row(timeless)).toThrow('Column "posted_at" of post 7: Not a post');
@@ -16,7 +16,7 @@ describe('a row reader', () => {
   });
 
   it.each(['error', 'null'] as const)(
-    'throws for a value that is a promise, with invalidValues %s',
+    'throws for a value that is a promise, with `invalidValues` set to %s',
     async invalid => {
       const value = () => Promise.reject(new Error('no answer'));
       const column = unchecked<tables.Column<Activity>>({ name: 'mood', type: 'string', value });
@@ -30,7 +30,7 @@ describe('a row reader', () => {
     },
   );
 
-  it('throws for an item that is not a post, even with invalid values set to null', () => {
+  it('throws for an item that is not a post, even if invalid values become null', () => {
     const lenient = rowReader('csv', [tables.posts.lang], 'null');
     expect(() => lenient({ count: 1 })).toThrow(
       'The columns of csv() are of posts, but got an object without an id. Put activities() before it, which parses them from bytes, or pass `columns`',
@@ -42,7 +42,7 @@ describe('a row reader', () => {
     );
   });
 
-  it('throws what the function of a column throws', () => {
+  it('rethrows the error of a column function', () => {
     const broken = {
       ...own('string', ''),
       value: () => {

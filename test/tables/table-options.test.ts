@@ -26,7 +26,7 @@ describe('the option `columns`', () => {
     [[own('string', '', 'a\nb')], 'must have columns with a `name`'],
     [[{ name: 'a', type: 'string' }], 'must have a `value` for'],
     [[{ ...own('string', ''), about: 'x' }], 'has an unknown member `about` of "mine"'],
-  ])('is refused if it is %j', (columns, message) => {
+  ])('causes an OptionError if it is %j', (columns, message) => {
     const error = (() => {
       try {
         return tables.toRow(unchecked(columns));
@@ -40,7 +40,7 @@ describe('the option `columns`', () => {
     expect((error as Error).message).toContain(message);
   });
 
-  it('accepts names, columns and tables, and keeps their order', () => {
+  it('may contain names, columns and tables, whose order is kept', () => {
     const words = own('int32', 2, 'words');
     const names = (columns: Columns<never>) => listColumns(columns).map(({ name }) => name);
     expect(names(['lang', 'id'])).toEqual(['lang', 'id']);

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { csvField, csvRow } from '../../../src/tables/csv/csv-row.js';
 
 describe('csvRow', () => {
-  it('prints any time like toISOString', () => {
+  it('prints any time in the same way as toISOString', () => {
     const time = fc.date({ noInvalidDate: true });
     fc.assert(
       fc.property(fc.array(time, { minLength: 1 }), times => {
@@ -13,7 +13,7 @@ describe('csvRow', () => {
     );
   });
 
-  it('prints any values so that csv-parse reads them back', () => {
+  it('prints any values so that csv-parse returns them', () => {
     const text = fc.string({ unit: fc.constantFrom('a', '"', ',', '\r', '\n', ' ', '=', 'é') });
     const value = fc.oneof(text, fc.constant(null), fc.bigInt(), fc.boolean(), fc.double());
     fc.assert(
@@ -31,12 +31,15 @@ describe('csvRow', () => {
   });
 });
 
-describe('a CSV row for different readers', () => {
-  it.each(['a\nb', 'a\rb', '\n', '\r', 'a\r\nb'])('quotes a field with a line end: %j', text => {
-    expect(csvRow([text, 1], false)).toBe(`"${text}",1\r`);
-  });
+describe('a CSV row', () => {
+  it.each(['a\nb', 'a\rb', '\n', '\r', 'a\r\nb'])(
+    'quotes a field that contains a line end: %j',
+    text => {
+      expect(csvRow([text, 1], false)).toBe(`"${text}",1\r`);
+    },
+  );
 
-  it('is never the `\\.` that ends COPY before PostgreSQL 18', () => {
+  it('is never the line `\\.`, which ends COPY before PostgreSQL 18', () => {
     expect(csvRow(['\\.'], false)).toBe('"\\."\r');
     expect(csvRow(['\\.', 'a\\.'], false)).toBe('"\\.",a\\.\r');
   });
@@ -46,7 +49,7 @@ describe('a CSV row for different readers', () => {
     expect(csvRow([null, null], false)).toBe(',\r');
   });
 
-  it('contains lists that every JSON reader accepts', () => {
+  it('contains lists as JSON that every parser accepts', () => {
     expect(csvField(['a\ud800b', '\udc00', '😀'], false)).toBe(
       '"[""a\ufffdb"",""\ufffd"",""😀""]"',
     );
@@ -56,20 +59,20 @@ describe('a CSV row for different readers', () => {
   });
 });
 
-describe('a field that a spreadsheet would run', () => {
+describe('a CSV field that a spreadsheet would run as a formula', () => {
   it.each(['=1', '+1', '-1', '@a', '\ta', '\ra', '\na', '＝1', '＋1', '－1', '＠a'])(
-    'starts with an apostrophe if it is escaped: %j',
+    'starts with an apostrophe if formulas are escaped: %j',
     text => {
       expect(parse(csvField(text, true), { record_delimiter: '\0' })).toEqual([[`'${text}`]]);
       expect(parse(csvField(text, false), { record_delimiter: '\0' })).toEqual([[text]]);
     },
   );
 
-  it.each(['a=1', '1-1', '', ' =1'])('does not include %j', text => {
+  it.each(['a=1', '1-1', '', ' =1'])('is not %j', text => {
     expect(csvField(text, true)).toBe(csvField(text, false));
   });
 
-  it('does not include a negative number', () => {
+  it('is not a negative number', () => {
     expect(csvField(-1, true)).toBe('-1');
     expect(csvField(-1n, true)).toBe('-1');
   });

@@ -30,7 +30,7 @@ function outcomeOf(make: () => string): string {
 }
 
 describe('tables.toCsv', () => {
-  it('prints the row of a parsed post, for any post of both formats', () => {
+  it('prints the same row as for the parsed post, for any post of both formats', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes }) => {
         const parsed = outcomeOf(() => `${csvRow(read(new Activity(bytes)), false)}\n`);
@@ -39,13 +39,13 @@ describe('tables.toCsv', () => {
     );
   });
 
-  it('prints each post independently of earlier posts', () => {
+  it('prints each row independently of earlier posts', () => {
     const bytes = Array.from({ length: 50 }, (_, n) => line(n));
     const alone = bytes.map(one => toCsv()(new Activity(one)));
     expect(bytes.map(one => print(new Activity(one)))).toEqual(alone);
   });
 
-  it('quotes a one-column table from bytes like csvRow', () => {
+  it('quotes a single column from the bytes of a post like csvRow does', () => {
     const made = toCsv(['text']);
     const tags = toCsv(['hashtags']);
     const reader = rowReader('tables.toCsv', listColumns(['text']), 'error');
@@ -68,13 +68,13 @@ describe('tables.toCsv', () => {
     expect(tagged).toBe(`"a ""quoted"", tag",${activity!.id}\r\n`);
   });
 
-  it('can be created any number of times', () => {
+  it('can be called any number of times', () => {
     const made = Array.from({ length: 200 }, () => toCsv());
     const activity = new Activity(line(0));
     expect(new Set(made.map(one => one(activity))).size).toBe(1);
   });
 
-  it('prints a post larger than its memory in full', () => {
+  it('prints a post completely that is larger than its memory', () => {
     const text = 'ü'.repeat(800_000);
     const post = JSON.stringify({
       created_at: 'Mon Oct 03 12:00:00 +0000 2022',
@@ -93,13 +93,13 @@ describe('tables.toCsv', () => {
   });
 
   it.each([null, 7, 'text', {}, { activity: {} }, Buffer.from('{}')])(
-    'refuses %j, which is not a post',
+    'throws for %j, which is not a post',
     item => {
       expect(() => print(unchecked(item))).toThrow(DataError);
     },
   );
 
-  it('continues after a refused post', () => {
+  it('prints later posts after it threw for one', () => {
     const good = new Activity(line(0));
     const expected = print(good);
     expect(() => print(new Activity(Buffer.from('{"id_str":"1","text":')))).toThrow(DataError);

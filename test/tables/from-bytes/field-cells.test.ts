@@ -36,8 +36,8 @@ function leftColumns(post: PostInBytes, out: CsvCells, raw: Buffer): PostColumnN
   });
 }
 
-describe('the cells of a post', () => {
-  it('are written from its bytes, except tags, coordinates and reply authors', () => {
+describe('the column values of a post', () => {
+  it('are read from its bytes, except tags, coordinates and reply authors', () => {
     const post = PostInBytes.ofThread() as PostInBytes;
     const out = new CsvCells(post.strings, false);
     for (const raw of PRINTED) {
@@ -58,7 +58,7 @@ describe('the cells of a post', () => {
     }
   });
 
-  it('cover every member in the field table', () => {
+  it('are tested with every member that the field table lists', () => {
     const keys = new Set<string>();
     for (const raw of PRINTED)
       JSON.parse(String(raw), (key, value) => {

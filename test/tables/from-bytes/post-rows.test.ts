@@ -139,8 +139,8 @@ function placesIn(value: unknown, found: (Members | unknown[])[] = []): (Members
   return found;
 }
 
-describe('a row read from the bytes of a post', () => {
-  it('equals that of the parsed post in both formats', () => {
+describe('the row of columns read from the bytes of a post', () => {
+  it('equals that of the parsed post, in both formats', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes }) => expectSame(bytes)),
       { numRuns: bySuite(13, 3_000) },
@@ -211,7 +211,7 @@ describe('a row read from the bytes of a post', () => {
     );
   });
 
-  it('is read without parsing the post, from output of the service and other tools', () => {
+  it('is read from output of the service and other tools without parsing the post', () => {
     const corpus = new SecondCorpus(3);
     const others = Array.from({ length: bySuite(50, 200) }, (_, index) =>
       corpus.line(1.7e12 + index),
@@ -308,7 +308,7 @@ describe('a row read from the bytes of a post', () => {
       expect(row[NAMES.indexOf(name as PostColumnName)]).toEqual(value);
   });
 
-  it('equals that of the parsed post for escaped or duplicate keys and large posts', () => {
+  it('equals that of the parsed post with escaped or duplicate keys and for large posts', () => {
     const post = String(new SecondCorpus(5).line(1.7e12));
     for (const text of [
       post.replace('"lang"', '"l\\u0061ng"'),
@@ -319,7 +319,7 @@ describe('a row read from the bytes of a post', () => {
       expectSame(Buffer.from(text));
   });
 
-  it('needs only members that the finder finds', () => {
+  it('needs only members that MemberFinder finds', () => {
     const from = ['2012-06-01T12:00Z', '2017-11-30T18:00Z', '2024-03-05T14:07Z'].map(Date.parse);
     const made = (['original', 'activity_streams'] as const).flatMap(format =>
       from.flatMap(at => samplePosts(at, { postsPerMinute: 60, format })),
@@ -344,14 +344,14 @@ describe('a row read from the bytes of a post', () => {
     },
   );
 
-  it('contains the tag that the post is routed by', () => {
+  it('contains the tag by which the post is routed', () => {
     const post = new SecondCorpus(5).line(1.7e12);
     const read = postRowReader('csv', ['id', 'tag'], 'error');
     expect(read(post, 0, post.length, 'ski')).toEqual([new Activity(post).id, 'ski']);
     expect(read(post, 0, post.length)).toEqual([new Activity(post).id, null]);
   });
 
-  it('rejects with the origin of the item', () => {
+  it('causes an error with the origin of an invalid post', () => {
     const writer = itemWriter('csv', listColumns(['id', 'favorite_count']), 'error', strings => {
       return new CsvCells(strings, false);
     });
@@ -369,7 +369,7 @@ describe('a row read from the bytes of a post', () => {
     expect(writer?.write({ no: 'post' })).toBe(false);
   });
 
-  it('rejects without an id, even if no column reads the id', () => {
+  it('causes an error for a post without an id, even if no column reads the id', () => {
     const bad = Buffer.from(
       '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","text":"a","user":{"id_str":"2"}}',
     );
@@ -384,7 +384,7 @@ describe('a row read from the bytes of a post', () => {
   });
 
   it.each(['error', 'null'] as const)(
-    'removes the cells of a post if a later value does not fit its column: %s',
+    'contains no value of a post if a later value of it does not fit its column: %s',
     invalid => {
       const columns = ['id', 'text', 'favorite_count'] as const;
       const good = (id: number) =>
@@ -415,7 +415,7 @@ describe('a row read from the bytes of a post', () => {
     },
   );
 
-  it('rejects a value that does not fit its column, or reads it as null', () => {
+  it('causes an error for a value that does not fit its column, or contains null instead', () => {
     const post = Buffer.from(
       '{"id":7,"id_str":"7","created_at":"x","user":{},"favorite_count":1.5}',
     );

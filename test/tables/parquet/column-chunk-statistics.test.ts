@@ -16,7 +16,7 @@ describe('the statistics of a Parquet column chunk', () => {
       (value: Date) => int64(BigInt(value.getTime())),
     ],
   ] as const)(
-    'contain the least and the greatest %s, and the number of nulls',
+    'contain the smallest and the largest %s, and the number of nulls',
     async (type, value, bytesOf) => {
       const cells: fc.Arbitrary<RowValue> = fc.oneof(
         value as fc.Arbitrary<RowValue>,
@@ -48,7 +48,7 @@ describe('the statistics of a Parquet column chunk', () => {
     },
   );
 
-  it('bound doubles by both zeros', async () => {
+  it('contain -0 and 0 as the bounds of a zero', async () => {
     for (const zero of [0, -0]) {
       const { bounds } = (await written('double', [[zero]])).chunk.statistics!;
       expect(Buffer.from(bounds!.min)).toEqual(double(-0));
@@ -56,7 +56,7 @@ describe('the statistics of a Parquet column chunk', () => {
     }
   });
 
-  it('bound strings in byte order, even if they start alike or are long', async () => {
+  it('contain strings in byte order, even if they start alike or are long', async () => {
     const start = fc.constantFrom(
       '',
       'abcdefg',
@@ -90,7 +90,7 @@ describe('the statistics of a Parquet column chunk', () => {
     );
   });
 
-  it('bound long strings by valid UTF-8', async () => {
+  it('contain truncated bounds of long strings that are valid UTF-8', async () => {
     const bounds = async (text: string) =>
       (await written('string', [[text]])).chunk.statistics!.bounds;
     expect(Buffer.from((await bounds(`${'x'.repeat(62)}a\x7f-`))!.max)).toEqual(

@@ -14,7 +14,7 @@ function firstOther(values: readonly unknown[], expected: readonly unknown[]): n
 
 describe('a Parquet column chunk', () => {
   it.each([1, 2, 3, 5, 9, 17, 33, 65, 129, 257, 1_025, 4_097, 33_000, 70_000])(
-    'has a dictionary for %i repeated strings',
+    'has a dictionary if it contains %i repeated strings',
     async different => {
       const texts = Array.from({ length: different }, (_, n) => `a text with the number ${n}`);
       // One value is common. Therefore, the sample contains few duplicates of the other values, and
@@ -50,7 +50,7 @@ describe('a Parquet column chunk', () => {
     expect(other.chunk.hasDictionary).toBe(false);
   });
 
-  it('has a dictionary if only values of the first or the last block differ', async () => {
+  it('has a dictionary if only the values of the first or the last block differ', async () => {
     const different = Array.from({ length: 1_000 }, (_, n) => `a text with the number ${n}`);
     const same = Array.from({ length: 9 }, () => different.map(() => 'the same text'));
     for (const blocks of [
@@ -63,7 +63,7 @@ describe('a Parquet column chunk', () => {
     }
   });
 
-  it('distinguishes strings that differ in one byte or in length', async () => {
+  it('keeps strings apart that differ in one byte or in length', async () => {
     const base = 'abcdefghijk';
     const texts = [base, `${base}l`, base.slice(1), ''];
     for (let at = 0; at < base.length; at++)
@@ -74,7 +74,7 @@ describe('a Parquet column chunk', () => {
     expect(chunk.hasDictionary).toBe(true);
   });
 
-  it('distinguishes strings of the same hash', async () => {
+  it('keeps strings apart that have the same hash', async () => {
     // There are so many strings that some of them have the same 32-bit hash.
     const different = 200_000;
     const all = Array.from({ length: 6 * different }, (_, n) => {
@@ -95,7 +95,7 @@ describe('a Parquet column chunk', () => {
     expect((await written('int32', [numbers(300)])).chunk.hasDictionary).toBe(false);
   });
 
-  it('has a page for each mebibyte of values, and more pages with nulls', async () => {
+  it('has a page for each MiB of values, and further pages for many nulls', async () => {
     const texts = Array.from({ length: 3_000 }, (_, n) => `${n} `.padEnd(1_000, `${n * 31}`));
     const long = await written('string', [texts]);
     expect(long.values).toEqual(texts);
@@ -113,7 +113,7 @@ describe('a Parquet column chunk', () => {
   });
 
   it.each(['list<string>', 'list<double>'] as const)(
-    'preserves each %s, empty ones and nulls',
+    'keeps every %s, including empty ones and nulls',
     async type => {
       const element = type === 'list<string>' ? fc.string() : fc.double({ noNaN: true });
       await fc.assert(

@@ -5,7 +5,7 @@ import { written } from './written-column.js';
 
 describe('the pages of a Parquet column', () => {
   it.each(['snappy', 'gzip', 'none'] as const)(
-    'survive a round trip with %s, for few and for many values',
+    'are the same after compression and decompression with %s, with few and many values',
     async compression => {
       await fc.assert(
         fc.asyncProperty(

@@ -105,7 +105,7 @@ const DAMAGES: Readonly<Record<string, (text: string) => Buffer>> = {
 };
 
 describe('Parquet files written by threads', () => {
-  it('equal files without threads, byte for byte', async () => {
+  it('equal files written without threads, byte for byte', async () => {
     const folder = await temporaryFolder();
     const columns = vi.spyOn(DecodedFile.prototype, 'encode');
     const chunks = vi.spyOn(Threads.prototype, 'run');
@@ -168,7 +168,7 @@ describe('Parquet files written by threads', () => {
     expect(chunks).toHaveBeenCalled();
   });
 
-  it('have more row groups if memory is short, and all rows', async () => {
+  it('have more row groups if memory is short, and still all rows', async () => {
     const folder = await temporaryFolder();
     const inputs = await store(
       path.join(folder, 'in'),
@@ -239,7 +239,7 @@ describe('Parquet files written by threads', () => {
     }
   });
 
-  it('cause a typed error if the encoding thread ends', async () => {
+  it('cause a typed error if the encoding thread exits', async () => {
     const folder = await temporaryFolder();
     const inputs = await store(path.join(folder, 'in'), [gzipSync(linesOf(POSTS))]);
     const failing = vi

@@ -131,7 +131,7 @@ const { root } = fc.letrec<{ root: { fields: ThriftStruct; read: unknown } }>(ti
   };
 });
 
-it('a Thrift struct survives a round trip, with nested lists and structs', () => {
+it('a Thrift struct is the same after it is written and parsed, with nested lists and structs', () => {
   fc.assert(
     fc.property(root, ({ fields, read }) => {
       const bytes = printThrift(fields);

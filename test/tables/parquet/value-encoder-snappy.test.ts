@@ -30,7 +30,7 @@ const PIECE = fc.oneof(
 );
 
 describe('the Snappy encoder', () => {
-  it('writes data that another implementation reads, with near and far repeats', () => {
+  it('writes data with near and far repeats that another implementation reads', () => {
     fc.assert(
       fc.property(
         fc.array(PIECE, { minLength: 1, maxLength: 6 }),

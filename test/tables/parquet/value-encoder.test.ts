@@ -12,7 +12,7 @@ interface MemoryOf {
 
 afterEach(() => vi.restoreAllMocks());
 
-it('ValueEncoder throws an error that says what to do if there is no memory for a column', () => {
+it('ValueEncoder throws an error with advice if there is no memory for a column', () => {
   const builder = new RowBlockBuilder(['string']);
   builder.add(['text']);
   const encoder = new ValueEncoder();
