@@ -12,8 +12,8 @@ interface Client {
 }
 declare const transaction: (work: (client: Client) => Promise<void>) => Promise<void>;
 
-describe('types of committed', () => {
-  it('follow from the items of the stage before, and from the client of the transaction', () => {
+describe('the types of committed()', () => {
+  it('follow from the items of the previous stage and from the client of the transaction', () => {
     const run = () =>
       pipeline(
         posts,
@@ -33,7 +33,7 @@ describe('types of committed', () => {
     expectTypeOf(run).returns.resolves.toEqualTypeOf<Committed>();
   });
 
-  it('are blocks if `encode` is given, and `encode` takes the items of the stage before', () => {
+  it('pass blocks to `write` if `encode` is set, and items of the previous stage to `encode`', () => {
     const calls = { load: () => undefined, save: () => {} };
     const run = () =>
       pipeline(
@@ -64,7 +64,7 @@ describe('types of committed', () => {
     expectTypeOf(ofItems).returns.resolves.toEqualTypeOf<Committed>();
   });
 
-  it('refuse a `write` of items next to `encode`, and an `encode` that takes other items or returns no bytes', () => {
+  it('do not allow a `write` of items with `encode`, or an `encode` of other items or without bytes', () => {
     const calls = { load: () => undefined, save: () => {}, write: () => {} };
     const write = (_: readonly Activity[]) => {};
     // @ts-expect-error With `encode`, `write` gets blocks.
@@ -79,7 +79,7 @@ describe('types of committed', () => {
     for (const call of [items, others, noBytes, threads]) expectTypeOf(call).toBeFunction();
   });
 
-  it('refuse rows of another type, and a saved state that is not a string', () => {
+  it('do not allow rows of another type, or a saved state that is not a string', () => {
     const calls = { load: () => undefined, save: () => {} };
     const wrong = () =>
       // @ts-expect-error The posts are no numbers.

@@ -16,7 +16,7 @@ declare const acme: Account;
 declare const posts: Flow<Activity>;
 const ids = ['1'];
 
-describe('types of engagement totals', () => {
+describe('the types of engagement totals', () => {
   it('follow from group_by', () => {
     const both = () =>
       engagementTotals(acme, {
@@ -44,7 +44,7 @@ describe('types of engagement totals', () => {
     expectTypeOf<Found['all']>().toEqualTypeOf<{ readonly [id: string]: string }>();
   });
 
-  it('are by post and type by default, as exact text', () => {
+  it('are grouped by post and type by default, with counts as strings', () => {
     const plain = () => engagementTotals(acme, { ids });
     type Found = Awaited<ReturnType<typeof plain>>['totals'];
     expectTypeOf<Found['byPost']['1']>().toEqualTypeOf<{
@@ -66,7 +66,7 @@ describe('types of engagement totals', () => {
     >();
   });
 
-  it('refuse options that the service does not have', () => {
+  it('do not allow options that the service does not have', () => {
     // @ts-expect-error impressions are not requested here
     const types = () => engagementTotals(acme, { ids, types: ['impressions'] });
     const grouped = () =>
@@ -82,7 +82,7 @@ describe('types of engagement totals', () => {
     expectTypeOf([types, grouped, rounded, missing]).toBeArray();
   });
 
-  it('of the operator are inferred by later stages', () => {
+  it('are inferred by the stages after the operator', () => {
     const join = () =>
       pipeline(
         posts,

@@ -22,7 +22,7 @@ import { localFiles } from '../../src/sources/local-files.js';
 // calls exist.
 const posts: Flow<Activity> = new Opened(async function* () {});
 
-describe('types of the operators', () => {
+describe('the types of operators', () => {
   it('flow from files to routed activities', () => {
     const join = () =>
       pipeline(
@@ -58,7 +58,7 @@ describe('types of the operators', () => {
     expectTypeOf(join).returns.resolves.toEqualTypeOf<number[]>();
   });
 
-  it('narrow by a type predicate', () => {
+  it('are narrowed by a type predicate', () => {
     const isText = (value: string | number): value is string => typeof value === 'string';
     const join = () =>
       pipeline(
@@ -70,7 +70,7 @@ describe('types of the operators', () => {
     expectTypeOf(join).returns.resolves.toEqualTypeOf<string[]>();
   });
 
-  it('refuse stages that do not fit', () => {
+  it('do not allow stages that do not fit together', () => {
     const test = async (post: Activity) => post.lang === 'en';
     const texts = map((post: Activity) => post.text);
     const rounded = { key: (post: Activity) => Number(post.id) };

@@ -32,13 +32,13 @@ const toPosts = next<Uint8Array, Post>();
 const same = <T>(): Operator<T, T> => perBatch<T, T>(items => items);
 const ids: Sink<Post, string[]> = async () => [];
 
-describe('types of a pipeline', () => {
+describe('the types of a pipeline', () => {
   it('flow from the source through the operators to the result', () => {
     const join = () => pipeline(bytes, toPosts, same(), collect());
     expectTypeOf(join).returns.resolves.toEqualTypeOf<Post[]>();
   });
 
-  it('reach through nine operators', () => {
+  it('are inferred through nine operators', () => {
     const join = () =>
       pipeline(
         new Flow<1>(async function* () {}),
@@ -52,7 +52,7 @@ describe('types of a pipeline', () => {
     expectTypeOf(join).returns.resolves.toEqualTypeOf<string[]>();
   });
 
-  it('let a Transform produce the type that the next stage needs', () => {
+  it('allow a Transform to produce the type that the next stage needs', () => {
     const join = () => pipeline(bytes, createGunzip(), toPosts, ids);
     expectTypeOf(join).returns.resolves.toEqualTypeOf<string[]>();
   });
@@ -89,7 +89,7 @@ describe('types of a pipeline', () => {
     expectTypeOf([unfit, unwritten]).toBeArray();
   });
 
-  it('are those of any source that is merged', () => {
+  it('of merged sources are the types of any of them', () => {
     const posts = toPosts(bytes);
     const either = () => pipeline(merge(posts, new ReadableStream<string>()), collect());
     expectTypeOf(either).returns.resolves.toEqualTypeOf<(Post | string)[]>();
@@ -106,7 +106,7 @@ describe('types of a pipeline', () => {
     expectTypeOf(chunks).returns.resolves.toEqualTypeOf<string[][]>();
   });
 
-  it('take options after every number of operators', () => {
+  it('allow options after any number of operators', () => {
     const { signal } = new AbortController();
     const none = () => pipeline(bytes, collect(), { signal });
     expectTypeOf(none).returns.resolves.toEqualTypeOf<Uint8Array[]>();
@@ -116,12 +116,12 @@ describe('types of a pipeline', () => {
     expectTypeOf(three).returns.resolves.toEqualTypeOf<Post[]>();
   });
 
-  it('accept a Writable instead of a sink', () => {
+  it('allow a Writable instead of a sink', () => {
     const join = () => pipeline(bytes, toPosts, new Writable({ objectMode: true }));
     expectTypeOf(join).returns.resolves.toEqualTypeOf<void>();
   });
 
-  it('accept an async generator function as an operator', () => {
+  it('allow an async generator function as an operator', () => {
     const counted = () =>
       pipeline(
         bytes,
@@ -196,7 +196,7 @@ describe('types of a pipeline', () => {
     expectTypeOf(wrong).toBeFunction();
   });
 
-  it('refuse stages that do not fit', () => {
+  it('do not allow stages that do not fit together', () => {
     // @ts-expect-error bytes are not posts
     const missing = () => pipeline(bytes, ids);
     // @ts-expect-error the operators are in the wrong order

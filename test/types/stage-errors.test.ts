@@ -190,11 +190,11 @@ const RIGHT = [
   `pipeline(merge(posts, posts), tee(collect(), compose(dedupe(), csv({ path: 'a.csv', columns: ['id'] }))))`,
 ];
 
-describe('a pair of stages', () => {
+describe('two stages in a row', () => {
   const calls = [...PAIRS.map(({ call }) => call), ...Object.keys(WRONG), ...RIGHT, OF_ROWS];
   const errors = errorsOf(BEFORE, Object.fromEntries(calls.map(call => [call, call])));
 
-  it('compiles if the second stage reads the items of the first, and otherwise is one error at the second', () => {
+  it('compile if the second reads the items of the first, and otherwise cause one error at the second', () => {
     for (const { reader, given, call } of PAIRS) {
       const found = errors.get(call)!.map(({ marked }) => marked);
       const expected = READ[reader]!.includes(given) ? [] : [expect.any(String)];
@@ -203,14 +203,17 @@ describe('a pair of stages', () => {
     }
   });
 
-  it.each(Object.entries(WRONG))('%s is an error that says what to do', (call, [marked, says]) => {
-    expect(errors.get(call)).toEqual([
-      { marked, says: expect.stringMatching(/^Argument of type .* of type '"[^\n]*"'\.$/) },
-    ]);
-    expect(errors.get(call)?.[0]?.says).toContain(`"${says}"`);
-  });
+  it.each(Object.entries(WRONG))(
+    'such as %s cause an error with advice',
+    (call, [marked, says]) => {
+      expect(errors.get(call)).toEqual([
+        { marked, says: expect.stringMatching(/^Argument of type .* of type '"[^\n]*"'\.$/) },
+      ]);
+      expect(errors.get(call)?.[0]?.says).toContain(`"${says}"`);
+    },
+  );
 
-  it('is an error of one line with both types if the caller wrote the stages and they do not fit', () => {
+  it('of the caller that do not fit cause an error of one line with both types', () => {
     expect(errors.get(OF_ROWS)).toEqual([
       {
         marked: 'ofRows',
@@ -219,7 +222,7 @@ describe('a pair of stages', () => {
     ]);
   });
 
-  it.each(RIGHT)('%s compiles', call => {
+  it.each(RIGHT)('such as %s compile', call => {
     expect(errors.get(call)).toEqual([]);
   });
 });

@@ -20,8 +20,8 @@ const buckets: Flow<CountBucket> = new Flow(async function* () {});
 type ItemOf<Columns extends { readonly [name: string]: { value(item: never): unknown } }> =
   Parameters<Columns[keyof Columns]['value']>[0];
 
-describe('types of rows', () => {
-  it('follow from the columns, those of the caller included', () => {
+describe('the types of table rows', () => {
+  it('follow from the columns, including those of the caller', () => {
     const some = () =>
       pipeline(
         posts,
@@ -68,7 +68,7 @@ describe('types of rows', () => {
     expectTypeOf(more).returns.toHaveProperty('count').toEqualTypeOf<bigint | null>();
   });
 
-  it('are made from the items of each endpoint family by its table', () => {
+  it('follow from the table for the items of each endpoint family', () => {
     expectTypeOf<CountBucket>().toExtend<ItemOf<typeof tables.counts>>();
     expectTypeOf<UsageRow>().toExtend<ItemOf<typeof tables.usage>>();
     expectTypeOf<Engaged<EngagementType, Count<CountAs>>>().toExtend<
@@ -77,7 +77,7 @@ describe('types of rows', () => {
     expectTypeOf<CountBucket>().not.toExtend<ItemOf<typeof tables.usage>>();
   });
 
-  it('can be made from the posts of routeByTag', () => {
+  it('can be used with the posts of routeByTag', () => {
     const routed = () =>
       pipeline(posts, routeByTag(), map(tables.toRow(['tag', tables.posts.id])), collect());
     expectTypeOf(routed).returns.resolves.toEqualTypeOf<
@@ -85,7 +85,7 @@ describe('types of rows', () => {
     >();
   });
 
-  it('refuse unknown columns, and values of another type', () => {
+  it('do not allow unknown columns, or values of another type', () => {
     // @ts-expect-error posts have no such column
     const unknown = () => tables.toRow(['created_at']);
     const wrong = () =>
