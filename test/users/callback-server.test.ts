@@ -11,7 +11,7 @@ import { callbackOf, makeTokenStore } from './sign-in-folder.js';
 makeTokenStore();
 
 describe('the callback server of a sign-in', () => {
-  it('accepts only the callback for its own request, and only once', async () => {
+  it('accepts the callback of its own request once, and no other', async () => {
     const local = await localUser();
     const answers: [number, string][] = [];
     const visit = async (url: string | URL, init: RequestInit = {}) => {
@@ -43,7 +43,7 @@ describe('the callback server of a sign-in', () => {
     for (const [, text] of answers) expect(text).not.toContain('script');
   });
 
-  it('refuses another host name', async () => {
+  it('rejects requests for another host name', async () => {
     const local = await localUser();
     let status: number | undefined;
     const error = await failureOf(

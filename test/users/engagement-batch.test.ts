@@ -10,7 +10,7 @@ import { bySuite } from '../suite.js';
 import { unchecked } from '../unchecked.js';
 import { failureOf } from './failure-of.js';
 
-describe('a batch of engagement totals', () => {
+describe('a request of engagementTotals', () => {
   const server = new ScriptedServer();
   beforeEach(() => server.start());
   afterEach(() => server.stop());
@@ -29,7 +29,7 @@ describe('a batch of engagement totals', () => {
     );
   const ids = ['1', '20', '300'];
 
-  it('is requested with an unsigned JSON body, and gzip', async () => {
+  it('has an unsigned JSON body, and accepts gzip', async () => {
     server.script.push(json({ byPost: {} }, { gzip: true }));
     await engagementTotals(acme(), { ids: ['1060976163948904448'], types: ['replies'] });
     const [{ method, url, headers, body }] = server.received as [Received];
@@ -42,7 +42,7 @@ describe('a batch of engagement totals', () => {
     );
   });
 
-  it('accepts bare numbers and counts of any size', async () => {
+  it('accepts numbers without quotes and counts of any size in the response', async () => {
     const body =
       '{"byPost":{"1":{"favorites":26,"replies":"90071992547409931234"},"20":{"favorites":12345678901234567}}}';
     server.script.push(status(200, body), status(200, body));
@@ -55,7 +55,7 @@ describe('a batch of engagement totals', () => {
     expect(error.message).toContain("counts: 'bigint'");
   });
 
-  it('rejects a response of another shape, and retries after a truncated response', async () => {
+  it('fails for a response of another shape, and is retried after a truncated response', async () => {
     for (const body of [
       '[]',
       '{"byPost":[]}',
@@ -75,7 +75,7 @@ describe('a batch of engagement totals', () => {
     expect((await engagementTotals(acme(), { ids })).totals).toEqual({ byPost: { 1: {} } });
   });
 
-  it('accepts the errors of posts in any of their known forms', async () => {
+  it('accepts errors about posts in each known form', async () => {
     server.script.push(
       json({
         byPost: { 300: { favorites: '1' } },
@@ -98,7 +98,7 @@ describe('a batch of engagement totals', () => {
     ]);
   });
 
-  it('does not affect other batches if it is refused', async () => {
+  it('does not affect the other requests if the service rejects it', async () => {
     const many = Array.from({ length: 500 }, (_, i) => String(i + 1));
     const refused = JSON.stringify({
       errors: [`Forbidden to access tweets for author id 7: ${many.slice(0, 250).join(', ')}`],
@@ -113,7 +113,7 @@ describe('a batch of engagement totals', () => {
     expect(inspect(error, { depth: 9 })).not.toContain('canary');
   });
 
-  it('is requested again without the posts that caused a refusal', async () => {
+  it('is repeated without the posts that caused an error', async () => {
     server.script.push(
       status(403, '{"errors":["Forbidden to access tweets for author id 7: 20"]}'),
       status(400, '{"errors":["Not an id in tweet_ids: 300"]}'),
@@ -129,7 +129,7 @@ describe('a batch of engagement totals', () => {
     ]);
   });
 
-  it('rejects if it is refused for another reason than its posts', async () => {
+  it('fails if the service rejects it for a reason other than its posts', async () => {
     const errors = [
       'Forbidden to access tweets for author id 7: 20',
       'Forbidden to access metrics: retweets',
@@ -139,7 +139,7 @@ describe('a batch of engagement totals', () => {
     expect(server.received.length).toBe(1);
   });
 
-  it('sends no request without posts', async () => {
+  it('is not sent without posts', async () => {
     expect(await engagementTotals(acme(), { ids: [] })).toEqual({
       totals: { byPost: {} },
       errors: [],
@@ -163,14 +163,14 @@ describe('a batch of engagement totals', () => {
     [{ counts: 'float' }, /`counts`/],
     [{ token: 'abc' }, /`token`/],
     [{ tokn: 1 }, /tokn/],
-  ])('sends no request for %j', async (options, message) => {
+  ])('is not sent with the wrong options %j', async (options, message) => {
     const error = await failureOf(engagementTotals(acme(), unchecked({ ids, ...options })));
     expect(error).toBeInstanceOf(OptionError);
     expect(error.message).toMatch(message);
     expect(server.received).toEqual([]);
   });
 
-  it('is added up over any batches and grouping', async () => {
+  it('is summed with the others for any number of posts and grouping', async () => {
     const bys: GroupBy[][] = [
       ['tweet.id'],
       ['engagement.type'],

@@ -36,7 +36,7 @@ describe('engagement totals of the local service', () => {
     });
   });
 
-  it('follow the grouping, and are numbers if `counts` is "number"', async () => {
+  it('are grouped as requested, and are numbers if `counts` is "number"', async () => {
     const { acme, token } = await signedIn();
     const groupings = {
       'by type': { group_by: ['engagement.type'] },
@@ -54,7 +54,7 @@ describe('engagement totals of the local service', () => {
     expect(exact.totals['by type'].favorites).toBe(12n);
   });
 
-  it('list each post without totals next to the totals of the other posts', async () => {
+  it('list each post without totals beside the totals of the others', async () => {
     const { acme, token } = await signedIn();
     const { totals, errors } = await engagementTotals(acme, {
       token,
@@ -67,7 +67,7 @@ describe('engagement totals of the local service', () => {
     ]);
   });
 
-  it('reject if no post is accessible, but not if all are deleted', async () => {
+  it('reject if no post is accessible, but not if all posts are deleted', async () => {
     const { service, acme, token } = await signedIn();
     const error = await failureOf(engagementTotals(acme, { token, ids: [foreign] }));
     expect(error).toBeInstanceOf(AuthorizationError);
@@ -83,7 +83,7 @@ describe('engagement totals of the local service', () => {
     expect(revoked).toMatchObject({ failure: 'forbidden', authorId: '7' });
   });
 
-  it('are refused to an application that is not approved, and to wrong secrets', async () => {
+  it('reject for an application that is not approved, and for wrong secrets', async () => {
     const unapproved = { key: 'unapproved-application', secret: 'unapproved-application-secret' };
     const local = await localUser([post(ONE)]);
     const other = local.as({ consumerKey: unapproved.key, consumerSecret: unapproved.secret });
@@ -104,7 +104,7 @@ describe('engagement totals of the local service', () => {
     ).toMatchObject({ failure: 'signature', status: 401 });
   });
 
-  it('are requested for 250 posts at a time, and summed exactly', async () => {
+  it('are requested for 250 posts at a time, and added up exactly', async () => {
     const posts = Array.from({ length: 620 }, (_, i): PostOptions => {
       return { ago: DAY + i * MINUTE, favorites: i, author: i % 50 === 0 ? '8' : '7' };
     });
@@ -137,14 +137,14 @@ describe('engagement totals of the local service', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  it('use the token of the settings if none is given', async () => {
+  it('are requested with the token of the settings if none is passed', async () => {
     const { as, token } = await signedIn();
     const settled = as({ accessToken: token.token, accessTokenSecret: token.secret });
     expect((await engagementTotals(settled, { ids: [one] })).totals.byPost[one]?.replies).toBe('2');
     await expect(engagementTotals(as({}), { ids: [one] })).rejects.toThrow('MILLRACE_ACCESS_TOKEN');
   });
 
-  it('respect the rate that the service reports', async () => {
+  it('are requested at the rate that the service reports', async () => {
     const { as, token } = await signedIn([ONE], {
       limits: { engagementRate: { requests: 3, perMs: MINUTE } },
     });

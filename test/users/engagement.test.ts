@@ -67,8 +67,8 @@ async function batchesFrom(
   return batches;
 }
 
-describe('engagement', () => {
-  it('adds the totals to each activity in order, and forwards cursors after them', async () => {
+describe('engagement()', () => {
+  it('adds the totals to each activity in order, and forwards each cursor after its items', async () => {
     answerAll();
     const items = Array.from({ length: 600 }, (_, i) => activity(i + 1));
     const batches = await batchesFrom(
@@ -98,7 +98,7 @@ describe('engagement', () => {
     expect(batches[0]?.origin).toBe('a');
   });
 
-  it('requests a repeated id only once, and adds its totals to both activities', async () => {
+  it('requests the totals of a repeated id once, and adds them to both activities', async () => {
     answerAll();
     const [batch] = await batchesFrom(flow([{ items: [activity(1), activity(2), activity(1)] }]));
     expect(batch?.items.map(({ totals }) => totals?.favorites)).toEqual(['1', '2', '1']);
@@ -129,7 +129,7 @@ describe('engagement', () => {
     ]);
   });
 
-  it('does not delay a slow stream', async () => {
+  it('does not wait for more items to fill a request if the source is slow', async () => {
     answerAll();
     let more = () => {};
     const source = new Flow<Activity>(async function* () {
@@ -146,7 +146,7 @@ describe('engagement', () => {
     expect((await iterator.next()).done).toBe(true);
   });
 
-  it('forwards cursors of empty batches immediately', async () => {
+  it('forwards the cursors of empty batches immediately', async () => {
     let ended = false;
     const source = new Flow<Activity>(async function* ({ signal }) {
       yield { items: [], cursor: { next: 1 } };
@@ -162,7 +162,7 @@ describe('engagement', () => {
     expect(ended).toBe(true);
   });
 
-  it('delivers the activities before a failed request, and rejects with its error', async () => {
+  it('delivers the activities before a request that fails, and then rejects', async () => {
     answerAll();
     const [first, second] = [activity(1), activity(2)];
     server.script.push(
@@ -188,7 +188,7 @@ describe('engagement', () => {
     expect(seen).toEqual(['1']);
   });
 
-  it('delivers the activities before an error of its input, and rejects with it', async () => {
+  it('delivers the activities before an error of its input, and then rejects', async () => {
     answerAll();
     const failure = new Error('cut');
     const source = new Flow<Activity>(async function* () {
@@ -204,7 +204,7 @@ describe('engagement', () => {
     expect(seen).toEqual(['1']);
   });
 
-  it('ends immediately when it is stopped during a request', async () => {
+  it('ends immediately if its consumer stops during a request', async () => {
     server.otherwise = silence;
     const reason = new Error('enough');
     const controller = new AbortController();
@@ -231,7 +231,7 @@ describe('engagement', () => {
     expect(() => engagement(acme(), unchecked(options))).toThrow(OptionError);
   });
 
-  it('works with a search on the local service', async () => {
+  it('adds the totals to the posts of a search of the local service', async () => {
     const posts = Array.from({ length: 300 }, (_, i) => ({
       ago: DAY + i * MINUTE,
       favorites: i,
@@ -255,7 +255,7 @@ describe('engagement', () => {
 });
 
 describe('coalesce', () => {
-  it('keeps each item and each cursor in its position', async () => {
+  it('keeps the order of items and cursors', async () => {
     const batch = fc.record({
       count: fc.integer({ min: 0, max: 12 }),
       cursor: fc.boolean(),

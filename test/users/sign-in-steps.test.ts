@@ -22,7 +22,7 @@ async function errorOf(promise: Promise<unknown>): Promise<AuthorizationError> {
   return error;
 }
 
-describe('the three steps of a sign-in', () => {
+describe('the three steps of an OAuth sign-in', () => {
   it('return the token of the user who consented', async () => {
     const { service, acme } = await localUser();
     const token = await requestToken(acme, { callback: CALLBACK });
@@ -50,14 +50,14 @@ describe('the three steps of a sign-in', () => {
     expect(shown).not.toContain(user.secret.reveal());
   });
 
-  it('show a PIN if there is no callback', async () => {
+  it('use a PIN if there is no callback', async () => {
     const { service, acme } = await localUser();
     const token = await requestToken(acme, { callback: 'oob' });
     const { pin } = (await service.oauth.approve(token.token, ANN)) as { pin: string };
     expect(await accessToken(acme, { token, verifier: pin })).toMatchObject({ userId: '7' });
   });
 
-  it('work with an upper-case host and any character in a callback', async () => {
+  it('accept an upper-case host and any characters in a callback', async () => {
     const { service, acme, as } = await localUser();
     const port = acme.settings.oauthUrl?.port;
     const other = as({ oauthUrl: `HTTP://LOCALHOST:${port}` });
@@ -68,7 +68,7 @@ describe('the three steps of a sign-in', () => {
     }
   });
 
-  it('refuse options before anything is sent', async () => {
+  it('throw an OptionError for wrong options before anything is sent', async () => {
     const nowhere = account(
       { oauthUrl: 'http://127.0.0.1:1', consumerKey: 'k', consumerSecret: 's' },
       {},
@@ -88,7 +88,7 @@ describe('the three steps of a sign-in', () => {
   });
 });
 
-describe('the error of a sign-in step', () => {
+describe('the error of an OAuth sign-in step', () => {
   it.each([
     [
       { consumerSecret: 'wrong' },
@@ -126,7 +126,7 @@ describe('the error of a sign-in step', () => {
   });
 
   it.each([-6 * 365 * DAY, 0, 6 * 365 * DAY])(
-    'does not occur with a clock %i ms off if the time of the service is known',
+    'does not occur with a local clock %i ms off if the time of the service is known',
     async offMs => {
       const { service, as } = await localUser();
       const timing = { ...realTime, now: () => NOW + offMs };
@@ -150,7 +150,7 @@ describe('the error of a sign-in step', () => {
     expect((await errorOf(elsewhere)).failure).toBe('callback');
   });
 
-  it('says what to do about a verifier before the user has consented', async () => {
+  it('says what to do about a verifier that is used before the user consented', async () => {
     const { acme } = await localUser();
     const token = await requestToken(acme, { callback: 'oob' });
     const early = await errorOf(accessToken(acme, { token, verifier: '1' }));
@@ -170,7 +170,7 @@ describe('the error of a sign-in step', () => {
     expect(guessed.failure).toBe('verifier');
   });
 
-  it('says what to do about a used verifier', async () => {
+  it('says what to do about a verifier that was already used', async () => {
     const { acme, token, pin } = await withPin();
     await accessToken(acme, { token, verifier: pin });
     const used = await errorOf(accessToken(acme, { token, verifier: pin }));
@@ -179,7 +179,7 @@ describe('the error of a sign-in step', () => {
   });
 });
 
-describe('the requests of a sign-in', () => {
+describe('the requests of an OAuth sign-in', () => {
   const server = new ScriptedServer();
   const secrets = ['canary-consumer', 'canary-token', 'canary-verifier', 'canary-request'];
   beforeEach(() => server.start());
@@ -198,7 +198,7 @@ describe('the requests of a sign-in', () => {
   const call = () => accessToken(acme(), { token, verifier: 'canary-verifier' });
   const GRANT = 'oauth_token=a&oauth_token_secret=b&user_id=7&screen_name=ann';
 
-  describe('repeated four times', () => {
+  describe('sent four times', () => {
     beforeEach(async () => {
       server.script.push(
         reset,
@@ -217,7 +217,7 @@ describe('the requests of a sign-in', () => {
       expect(new Set(all('oauth_signature')).size).toBe(4);
     });
 
-    it('have the same form', () => {
+    it('have the same form fields', () => {
       expect(server.received.length).toBe(4);
       for (const { method, url, body, headers } of server.received) {
         expect([method, url]).toEqual(['POST', '/prefix/oauth/access_token']);
@@ -233,7 +233,7 @@ describe('the requests of a sign-in', () => {
     });
   });
 
-  it('encode * in a form as %2A, with the signature that the local service computes', async () => {
+  it('encode * as %2A in the form, and are signed as the local service expects', async () => {
     server.script.push(status(200, `${GRANT}&oauth_callback_confirmed=true`));
     const callback = "http://localhost:1/?a=!*'()-._*";
     await requestToken(acme(), { callback });
@@ -253,7 +253,7 @@ describe('the requests of a sign-in', () => {
     expect(header.get('oauth_signature')).toBe(signatureOf(signed, 'canary-consumer', ''));
   });
 
-  it('reject a response without a token, and show nothing of the response', async () => {
+  it('fail for a response without a token, without showing the response', async () => {
     for (const [answer, missing] of [
       ['', 'oauth_token'],
       ['<html>canary-token</html>', 'oauth_token'],
@@ -274,7 +274,7 @@ describe('the requests of a sign-in', () => {
   });
 
   it.each([400, 401, 403, 404, 500])(
-    'hide a secret that an error of status %i echoes',
+    'hide a secret that an error response with status %i echoes',
     async code => {
       const echo = JSON.stringify({ errors: [`You sent ${secrets.join(' and ')}`] });
       server.otherwise = status(code, echo);
@@ -297,14 +297,14 @@ describe('the requests of a sign-in', () => {
     ],
     ['<html>no</html>', 'other'],
     ['', 'other'],
-  ])('recognise the response %s as %s', async (body, failure) => {
+  ])('classify the response %s as %s', async (body, failure) => {
     server.script.push(status(401, body));
     const error = await errorOf(call());
     expect(error.failure).toBe(failure);
     expect(error.authorId).toBe(failure === 'forbidden' ? '12' : undefined);
   });
 
-  it('recognise a failure even if a secret is a word of the message', async () => {
+  it('classify an error correctly even if a secret is a word of its message', async () => {
     server.script.push(status(401, '{"errors":["Request token not found"]}'));
     const token = { token: 'Request', secret: new Secret('token') };
     const error = await errorOf(accessToken(acme(), { token, verifier: 'not' }));

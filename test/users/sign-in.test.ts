@@ -22,8 +22,8 @@ async function refusesConnections(url: URL): Promise<boolean> {
   );
 }
 
-describe('signIn', () => {
-  it('returns the tokens of the user, and shows the browser its own page', async () => {
+describe('signIn()', () => {
+  it('returns the tokens of the user, and shows a page in the browser', async () => {
     const local = await localUser();
     let visit: Promise<Response> | undefined;
     let callback: URL | undefined;
@@ -59,7 +59,7 @@ describe('signIn', () => {
     expect(JSON.parse(await readFile(store, 'utf8')).token).toBe(fresh.token.reveal());
   });
 
-  it('does not wait for the function that shows the URL, but rejects with its error', async () => {
+  it('does not wait for the function `open`, but rejects with its error', async () => {
     const { acme, consent } = await localUser();
     await signIn(acme, {
       open(address) {
@@ -78,7 +78,7 @@ describe('signIn', () => {
     expect(await failureOf(signIn(acme, throwing))).toBe(failure);
   });
 
-  it('prints the URL to standard error if no function is given', async () => {
+  it('prints the URL to standard error without the function `open`', async () => {
     const { acme, consent } = await localUser();
     const write = vi.spyOn(process.stderr, 'write').mockImplementation(() => true);
     try {
@@ -92,7 +92,7 @@ describe('signIn', () => {
     }
   });
 
-  it('rejects with a specific error if the user denies, and stores nothing', async () => {
+  it('rejects with a specific error if the user denies access, and stores nothing', async () => {
     const { acme, refuse } = await localUser();
     let visit: Promise<Response> | undefined;
     const open = (address: string) => {
@@ -105,7 +105,7 @@ describe('signIn', () => {
     expect(await readdir(path.dirname(store))).toEqual([]);
   });
 
-  describe('without a response of the user', () => {
+  describe('while the user does not respond', () => {
     const begun = async () => {
       const local = await localUser();
       const state: { callback?: URL } = {};
@@ -169,7 +169,7 @@ describe('signIn', () => {
     );
   });
 
-  it('requires an application', async () => {
+  it('requires the keys of an application', async () => {
     const { as } = await localUser();
     const { consumerKey: _, ...rest } = as({}).settings;
     await expect(
@@ -178,7 +178,7 @@ describe('signIn', () => {
   });
 });
 
-describe('the stored tokens of a sign-in', () => {
+describe('the stored tokens of signIn()', () => {
   async function stored() {
     const local = await localUser();
     await signIn(local.acme, { store, open: local.consent });
@@ -193,7 +193,7 @@ describe('the stored tokens of a sign-in', () => {
     ['without a secret', (text: string) => text.replace(/"secret": "[^"]+"/, '"secret": ""')],
     ['of another application', (text: string) => text.replace('local-app', 'other-app')],
     ['of another address', (text: string) => text.replace('http://127.0.0.1', 'https://a.test')],
-  ])('are refused and left unchanged if they are %s', async (_how, change) => {
+  ])('cause an error and remain unchanged if they are %s', async (_how, change) => {
     const { acme, consent } = await stored();
     const before = await readFile(store, 'utf8');
     const after = change(before);
@@ -209,11 +209,14 @@ describe('the stored tokens of a sign-in', () => {
     await signIn(acme, { store, open: never });
   });
 
-  it.skipIf(process.platform === 'win32')('are refused if other users can read them', async () => {
-    const { acme } = await stored();
-    await chmod(store, 0o640);
-    await expect(signIn(acme, { store, open: never })).rejects.toThrow('chmod 600');
-  });
+  it.skipIf(process.platform === 'win32')(
+    'cause an error if other users can read them',
+    async () => {
+      const { acme } = await stored();
+      await chmod(store, 0o640);
+      await expect(signIn(acme, { store, open: never })).rejects.toThrow('chmod 600');
+    },
+  );
 
   it('are valid for the same local service on another port', async () => {
     const { as } = await stored();
@@ -221,7 +224,7 @@ describe('the stored tokens of a sign-in', () => {
     expect(await signIn(elsewhere, { store, open: never })).toMatchObject({ userId: '7' });
   });
 
-  it('reject the sign-in before it starts if they cannot be stored', async () => {
+  it('cause the sign-in to fail before it starts if they cannot be written', async () => {
     const { acme } = await localUser();
     await mkdir(folder, { recursive: true });
     await writeFile(path.join(folder, 'file'), '');
@@ -235,7 +238,7 @@ describe('the stored tokens of a sign-in', () => {
     expect(isFolder.message).toContain('is not a file');
   });
 
-  it('have mode 0600 whatever the umask', async () => {
+  it('have the file mode 0600 whatever the umask', async () => {
     const { acme, consent } = await localUser();
     for (const umask of [0o000, 0o077, 0o777]) {
       const before = process.umask(umask);

@@ -145,8 +145,8 @@ function parametersOf({ key, oauth }: Pick<Vector, 'key' | 'oauth'>): OAuth.Data
   return parameters as OAuth.Data;
 }
 
-describe('the signature of a call', () => {
-  it.each(VECTORS)('matches the published example: $name', vector => {
+describe('the OAuth signature of a call', () => {
+  it.each(VECTORS)('equals the published example: $name', vector => {
     const signer = new Signer({ key: vector.key, secret: vector.secret }, () => 0);
     const data = new URLSearchParams(vector.form);
     const request = { method: vector.method, url: vector.url, data };
@@ -170,7 +170,7 @@ describe('the signature of a call', () => {
     ['Dogs, Cats & Mice', 'Dogs%2C%20Cats%20%26%20Mice'],
     ["!*'()-._~", '%21%2A%27%28%29-._~'],
     ['☃', '%E2%98%83'],
-  ])('encodes %s according to RFC 3986', (text, encoded) => {
+  ])('percent-encodes %s according to RFC 3986', (text, encoded) => {
     expect(new Signer({ key: '', secret: '' }, () => 0).percentEncode(text)).toBe(encoded);
   });
 });
@@ -308,7 +308,7 @@ describe('the Authorization header of a call', () => {
 });
 
 describe('the client and the local service', () => {
-  it('compute the same signature', () => {
+  it('the client and the local service compute the same OAuth signature', () => {
     const address = fc.tuple(
       fc.constantFrom('http', 'HTTPS'),
       fc.constantFrom('Example.COM', '127.0.0.1:8080', 'a.test:443', 'a.test:80', '[::1]:9'),
