@@ -80,12 +80,12 @@ function run(command: readonly string[], cwd: string, env: NodeJS.ProcessEnv): P
   return outputOf(child);
 }
 
-describe('the code snippets of the pages', () => {
-  it('are found', () => {
+describe('the code snippets on the documentation pages', () => {
+  it('include more than ten scripts', () => {
     expect(scripts.length).toBeGreaterThan(10);
   });
 
-  it('compile', () => {
+  it('compile without errors', () => {
     const texts = new Map(
       scripts.map(({ text }, index) => [
         path.join(root, 'examples', `page-${index}.ts`),
@@ -109,7 +109,7 @@ describe('the code snippets of the pages', () => {
 
   const runs = isEveryday ? scripts.filter(({ page }) => page === 'README.md') : scripts;
   const runner = new ScriptRunner();
-  it.for(runs)('run: $name', async ({ page, text }, { skip }) => {
+  it.for(runs)('run without errors: $name', async ({ page, text }, { skip }) => {
     const needsNats = text.includes("'millrace/jetstream'");
     if (needsNats && !hasNatsServer) skip(INSTALL);
     await using node = needsNats ? await startNode() : undefined;
@@ -138,7 +138,7 @@ describe('the shell commands on the documentation pages', () => {
   const commands = pages.flatMap(page => blocksOf(page, 'sh'));
   const cli = compiled(path.join(root, 'src/service/cli.ts'));
 
-  it('use only npm scripts, settings and commands that exist', () => {
+  it('use only npm scripts, environment variables and commands that exist', () => {
     const settings = Object.values(SETTINGS).map(({ env }) => env as string);
     for (const command of commands) {
       for (const [, script = ''] of command.matchAll(/\bnpm run ([\w:-]+)/g))
@@ -150,7 +150,7 @@ describe('the shell commands on the documentation pages', () => {
     }
   });
 
-  it('pass only options that the local service has and its page lists', async () => {
+  it('pass only options of the local service that exist and are documented', async () => {
     const { stdout } = await run([process.execPath, cli, '--help'], root, {});
     const help = [...stdout.matchAll(/^ {2}(--.{30})/gm)].flatMap(
       ([, flags]) => flags?.match(/--[a-z-]+/g) ?? [],
@@ -180,7 +180,7 @@ describe('the shell commands on the documentation pages', () => {
     expect(stdout).toContain(`export MILLRACE_URL='${baseUrl}'\n`);
   });
 
-  it('run against the control path', async () => {
+  it('succeed against the control API of a running service', async () => {
     await using service = createService();
     const { baseUrl } = await service.start();
     const lines = commands.flatMap(command => command.match(/^curl .*$/gm) ?? []);

@@ -46,7 +46,7 @@ const publicFiles = (folder: string) =>
 
 const listed = new Set(listedStages());
 
-describe('the architecture page', () => {
+describe('the architecture page src/README.md', () => {
   it('names only files and folders that exist', () => {
     const names = [...architecture.text.matchAll(/`([a-z][\w/-]*(?:\/|\.ts))`/g)].map(
       match => match[1] as string,
@@ -75,7 +75,7 @@ describe('the architecture page', () => {
   it.each([
     ['an operator', 'operators'],
     ['a sink', 'sinks'],
-  ])('names the files of %s', (what, folder) => {
+  ])('names the files to change for %s', (what, folder) => {
     const files = namesIn(rowOf(what)).filter(name => name.includes('NAME'));
     expect(files).toEqual([`${folder}/NAME.ts`, `test/${folder}/NAME.test.ts`]);
     const names = publicFiles(folder);
@@ -87,7 +87,7 @@ describe('the architecture page', () => {
     expect(names.map(functionOf).filter(name => !listed.has(name))).toEqual([]);
   });
 
-  it('names the files of a rule operator', () => {
+  it('names the files to change for a rule operator', () => {
     const files = namesIn(rowOf('a rule operator')).filter(name => name.endsWith('.ts'));
     expect(files).toEqual(['rules/operators/operators.ts', 'rules/tree.ts']);
     const names = Object.keys(ruleOperators);
@@ -98,7 +98,7 @@ describe('the architecture page', () => {
     expect(names.filter(name => !page.includes(`\`${name}:`))).toEqual([]);
   });
 
-  it('names the files of a column of posts', () => {
+  it('names the files to change for a column of posts', () => {
     const files = namesIn(rowOf('a column of posts'));
     expect(files).toContain('tables/post-columns.ts');
     expect(files).toContain('tables/README.md');
@@ -107,7 +107,7 @@ describe('the architecture page', () => {
     expect(names.filter(name => !page.includes(`\n| \`${name}\` | `))).toEqual([]);
   });
 
-  it('names the files of an option of search and counts', () => {
+  it('names the files to change for an option of search and counts', () => {
     const files = namesIn(rowOf('an option of `search` or `counts`'));
     expect(files.join()).toBe('search/query.ts,search/search.ts,search/counts.ts,search/README.md');
     const sources = files.filter(name => name.endsWith('.ts')).map(sourceOf);
@@ -120,7 +120,7 @@ describe('the architecture page', () => {
     expect(names.filter(name => !page.includes(`\`${name}\``))).toEqual([]);
   });
 
-  it('names the files of an encoder', () => {
+  it('names the files to change for an encoder', () => {
     const row = rowOf('an encoder, which makes blocks of rows in threads');
     const [type = '', example = '', list = ''] = namesIn(row).filter(name => name.endsWith('.ts'));
     expect(sourceOf(type)).toContain('export interface EncoderKind');
@@ -157,7 +157,7 @@ describe('a list of files on the architecture page', () => {
     return JSON.parse(stdout) as readonly string[];
   };
 
-  it('for stored files to a file contains exactly the files that run', async () => {
+  it('contains exactly the files that run when stored files are written to a file', async () => {
     const folder = await temporaryFolder();
     const lines = Array.from(
       { length: 100 },
@@ -172,7 +172,7 @@ describe('a list of files on the architecture page', () => {
     expect(filesIn(steps).length).toBeLessThanOrEqual(40);
   });
 
-  it('for a search into CSV contains only files that run', async () => {
+  it('contains only files that run in a search into CSV', async () => {
     const service = createService({ limits: 'relaxed' });
     await service.start();
     const called = await filesOfRun('search', '', environmentOf(service.addresses()));
@@ -183,7 +183,7 @@ describe('a list of files on the architecture page', () => {
   });
 });
 
-describe('the README of the tests', () => {
+describe('the page test/README.md', () => {
   const page = readFileSync(path.resolve(SOURCE, '../test/README.md'), 'utf8');
   const names = [...page.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
 
@@ -205,7 +205,7 @@ describe('the README of the tests', () => {
     expect(others).toEqual([]);
   });
 
-  it('names only fault cells that exist and have trials', () => {
+  it('names only cells of the faults matrix that exist and have trials', () => {
     const cells = [matrix, disks, calls, jetstream, fuzz, long].flatMap(part =>
       part.cells
         .filter(({ expects }) => expects !== 'none')

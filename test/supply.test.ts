@@ -43,7 +43,7 @@ describe('the dependencies of the package', () => {
     expect(listed.toSorted()).toEqual(scripts.toSorted());
   });
 
-  it('with install scripts are denied in the manifest', () => {
+  it('with install scripts are forbidden to run them by the manifest', () => {
     const scripts = locked.filter(({ hasInstallScript }) => hasInstallScript);
     const denied = Object.fromEntries(scripts.map(({ name }) => [name, false]));
     expect(manifest.allowScripts).toEqual(denied);
@@ -62,7 +62,7 @@ describe('the dependencies of the package', () => {
       expect(version).toMatch(/^(npm:(@[\w-]+\/)?[\w-]+@)?\d+\.\d+\.\d+(-[\w.]+)?$/);
   });
 
-  it('are all in its bill of materials, except development dependencies', async () => {
+  it('are all in its bill of materials except those for development', async () => {
     const { stdout } = await exec('npm', ['run', '--silent', 'sbom'], {
       cwd: root,
       maxBuffer: 16 << 20,
@@ -98,7 +98,7 @@ function answered(advisories: object): http.RequestListener {
 }
 
 describe('the release workflow', () => {
-  it('publishes with provenance from a checked commit, without scripts of dependencies', async () => {
+  it('publishes with provenance from a checked commit, without running scripts of dependencies', async () => {
     const workflow = await text('.github/workflows/release.yml');
     expect(workflow).toMatch(/needs: check/);
     expect(workflow).toMatch(/id-token: write/);
@@ -114,7 +114,7 @@ describe('the release workflow', () => {
     expect(workflow.match(/id-token: write/g)).toHaveLength(1);
   });
 
-  it('creates the signature in a job that runs neither the build nor a dependency', async () => {
+  it('signs in a job that runs neither the build nor a dependency', async () => {
     const workflow = await text('.github/workflows/release.yml');
     const [, all = ''] = workflow.split(/^jobs:\n/m);
     const jobs = Object.fromEntries(
@@ -138,7 +138,7 @@ describe('the release workflow', () => {
     ['the connection breaks', 1, request => request.socket.destroy()],
     ['the response is a page', 1, (_, response) => response.end('<html>')],
     ['npm is told to be offline', 1, (_, response) => response.writeHead(503).end(), OFFLINE],
-  ])('runs an audit: if %s, it ends with %i', async (_, exitCode, listener, env) => {
+  ])('runs an audit: if %s, the audit exits with %i', async (_, exitCode, listener, env) => {
     const registry = http.createServer(listener).listen(0, '127.0.0.1');
     await once(registry, 'listening');
     onTestFinished(() => {
@@ -161,11 +161,11 @@ describe('the release workflow', () => {
   });
 });
 
-describe('a workflow', async () => {
+describe('a GitHub workflow', async () => {
   const folder = '.github/workflows';
   const names = await readdir(path.join(root, folder));
 
-  it.each(names)('%s pins each action to a commit, with its version in a comment', async name => {
+  it.each(names)('%s pins each action to a commit, with the version in a comment', async name => {
     const uses = (await text(path.join(folder, name))).match(/^.*\buses:.*$/gm) ?? [];
     expect(uses.length).toBeGreaterThan(0);
     for (const line of uses)
@@ -183,7 +183,7 @@ describe('a workflow', async () => {
     expect(workflow.match(/persist-credentials: false/g) ?? []).toHaveLength(checkouts.length);
   });
 
-  it('for tests caches packages, and the release workflow does not', async () => {
+  it('for tests caches packages, but the one for releases does not', async () => {
     const [ci, nightly, release] = await Promise.all(
       ['ci', 'nightly', 'release'].map(name => text(path.join(folder, `${name}.yml`))),
     );
@@ -197,7 +197,7 @@ describe('a workflow', async () => {
     expect(release?.match(/package-manager-cache: false/g)).toHaveLength(setups.length);
   });
 
-  describe('of each night', async () => {
+  describe('for nightly tests', async () => {
     const nightly = await text(path.join(folder, 'nightly.yml'));
 
     it('runs on a schedule', () => {
@@ -208,7 +208,7 @@ describe('a workflow', async () => {
       expect(nightly).toMatch(/npm run faults -- tests\n/);
     });
 
-    it('runs the mutants', () => {
+    it('runs the mutation tests', () => {
       expect(nightly).toMatch(/npm run mutants -- --sample 20 --seed /);
     });
 
@@ -217,11 +217,11 @@ describe('a workflow', async () => {
       expect(parts.split(' ')).toEqual(['matrix', 'disks', 'calls', 'jetstream', 'fuzz']);
     });
 
-    it('runs on other systems', () => {
+    it('runs on other operating systems', () => {
       expect(nightly).toMatch(/os: \[macos-latest, windows-latest\]/);
     });
 
-    it('uses new random inputs, and files an issue with the seed of a failure', () => {
+    it('uses new random inputs, and opens an issue with the seed of a failure', () => {
       expect(nightly).toMatch(/MILLRACE_SEED=\$seed/);
       expect(nightly).toMatch(/if: \$\{\{ failure\(\) \}\}.*gh issue create/s);
     });
@@ -253,7 +253,7 @@ describe('the release notes', () => {
     ['v1x10.0', undefined],
     ['v2.0.0', undefined],
   ])(
-    'are the section of the changelog, and the release stops without it: %s',
+    'are the section of the changelog for the tag, without which the release stops: %s',
     async (tag, notes) => {
       const folder = await temporaryFolder();
       await writeFile(path.join(folder, 'CHANGELOG.md'), CHANGELOG);

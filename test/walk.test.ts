@@ -108,7 +108,7 @@ async function idsIn(output: string): Promise<readonly string[]> {
 }
 
 // This limit only detects hangs. With a load of 12, the 20,000 posts took two minutes.
-it('the walkthrough leads from the README to posts in files and through the linked pages', {
+it('a reader can follow the README and the pages it links from the first command to posts in files', {
   timeout: 900_000,
 }, async () => {
   expect(commandWith('npm install')).toBe('npm install millrace tsx\n');

@@ -438,7 +438,7 @@ function thrownBy(call: () => unknown): unknown {
   }
 }
 
-describe('rules given as strings', () => {
+describe('rules that are strings', () => {
   const calls: [string, (rules: never) => unknown][] = [
     ['matchRules', rules => millrace.matchRules(rules)],
     ['rules.compileAll', rules => millrace.rules.compileAll(rules)],
@@ -462,7 +462,7 @@ describe('rules given as strings', () => {
   ];
 
   it.each(calls)(
-    "are refused by %s with the correct form: { value: 'coffee' }",
+    "cause an error in %s that shows the correct form: { value: 'coffee' }",
     async (_, call) => {
       for (const [rules, written] of [
         [['coffee'], "{ value: 'coffee' } instead of 'coffee'"],
@@ -477,7 +477,7 @@ describe('rules given as strings', () => {
   );
 });
 
-describe('plain calls', () => {
+describe('a wrong call', () => {
   /** If these are called without arguments, they use the environment or all columns. */
   const needNone = new Set(['account', 'tables.toCsv', 'tables.toRow']);
   const plain = [...OTHERS].filter(
@@ -489,7 +489,7 @@ describe('plain calls', () => {
     plain.flatMap(name =>
       wrong.map(args => [name, args.map(shown).join(', ') || 'none', args] as const),
     ),
-  )('%s with argument(s) %s fails with a typed error', async (name, _, args) => {
+  )('of %s with the argument(s) %s fails with a typed error', async (name, _, args) => {
     const call = async () => await callNamed(name)(...args);
     const error = await call().then(
       () => 'nothing',
@@ -510,15 +510,15 @@ describe('plain calls', () => {
     ['safeName', 'maxBytes', ['snow', 1]],
     ['usage.table', 'report', [Promise.resolve({})]],
     ['users.signInAddress', 'token', [acme, 'token']],
-  ] as const)('%s names the wrong argument `%s` (%#)', (name, option, args) => {
+  ] as const)('of %s names the wrong argument `%s` (%#)', (name, option, args) => {
     const error = thrownBy(() => callNamed(name)(...args));
     expect(error).toBeInstanceOf(millrace.OptionError);
     expect((error as millrace.OptionError).option).toBe(option);
   });
 });
 
-describe('the table of stages', () => {
-  it('contains every export that is not a class', () => {
+describe('a stage of a pipeline', () => {
+  it('is listed in this test, as is every other export except classes', () => {
     const listed = [...Object.keys(STAGES), ...OTHERS];
     expect(listed.toSorted()).toEqual([...EXPORTS.keys()].sort());
   });
@@ -535,13 +535,16 @@ describe('the table of stages', () => {
   const refusals = cells.filter(([, item, { reads }]) => reads?.includes(item) === false);
   const readings = cells.filter(([, item, { reads }]) => reads?.includes(item) === true);
 
-  it.each(calls)('%s with argument(s) %s throws immediately, for `%s`', (name, _, option, args) => {
-    const error = thrownBy(() => callNamed(name)(...args)) as millrace.OptionError;
-    expect(error).toBeInstanceOf(millrace.OptionError);
-    expect(error.option).toBe(option);
-    expect(error.message).not.toMatch(UNREADABLE);
-    expect(error.message.length).toBeGreaterThan(30);
-  });
+  it.each(calls)(
+    '%s called with the argument(s) %s throws immediately, naming `%s`',
+    (name, _, option, args) => {
+      const error = thrownBy(() => callNamed(name)(...args)) as millrace.OptionError;
+      expect(error).toBeInstanceOf(millrace.OptionError);
+      expect(error.option).toBe(option);
+      expect(error.message).not.toMatch(UNREADABLE);
+      expect(error.message.length).toBeGreaterThan(30);
+    },
+  );
 
   it.each(Object.entries(STAGES).filter(([, { needs }]) => needs === undefined))(
     '%s() needs no argument',
@@ -550,7 +553,7 @@ describe('the table of stages', () => {
     },
   );
 
-  it.each(refusals)('%s refuses %s, and says what to do', async (name, item, { or, refusal }) => {
+  it.each(refusals)('%s fails for %s with advice', async (name, item, { or, refusal }) => {
     const error = await outcomeOf(name, ITEMS[item]);
     expect(error).toBeInstanceOf(millrace.DataError);
     const { message, position } = error as millrace.DataError;

@@ -31,7 +31,7 @@ posts: power
     );
   });
 
-  it('fits its width and height for any numbers', async () => {
+  it('fits the requested width and height for any numbers', async () => {
     const days = Array.from({ length: 366 }, (_, i) => {
       const at = Date.UTC(2024, 0, 1) + i * DAY;
       const text = (ms: number) =>
@@ -52,7 +52,7 @@ posts: power
     for (const line of bars) expect(line).toMatch(/[▏█]/);
   });
 
-  it('shows empty bars, and throws for a width that is too small', async () => {
+  it('shows empty bars, and throws if the width is too small', async () => {
     const publisher = { name: 'p', type: 'p', used: [span(0, ...APRIL)] };
     const report = await reportOf({ ...REPORT, publishers: [publisher] });
     expect(usageChart(report, { width: 40 })).toMatch(/^ {2}2024-04 +0$/m);

@@ -42,7 +42,7 @@ describe('usage()', () => {
     );
   });
 
-  it('returns a typed report, without absent optional members', async () => {
+  it('returns a typed report, without optional members that are absent', async () => {
     const report = await reportOf();
     expect(report.account).toEqual({ name: 'acme', status: 'active' });
     const [publisher] = report.publishers;
@@ -90,7 +90,7 @@ describe('usage()', () => {
     [{ toDate: new Date(Number.NaN) }, 'toDate'],
     [{ fromDate: '202404010000', toDate: '202404012359' }, 'fromDate'],
     [{ from: '202404010000' }, 'from'],
-  ])('refuses %j before a request is sent', async (options, option) => {
+  ])('throws an OptionError for %j before a request is sent', async (options, option) => {
     const error = await usage(acme(), unchecked(options)).catch(failure => failure);
     expect(error).toBeInstanceOf(OptionError);
     expect(error.option).toBe(option);
@@ -98,13 +98,13 @@ describe('usage()', () => {
     expect(server.received).toEqual([]);
   });
 
-  it('throws without an account', async () => {
+  it('throws if it is called without an account', async () => {
     const without = (name: keyof AccountOptions) => usage(acme({ [name]: undefined }));
     for (const name of ['accountApiUrl', 'account', 'email', 'password'] as const)
       await expect(without(name)).rejects.toThrow(`\`${name}\` is needed for usage reports`);
   });
 
-  it('sends at most two requests per minute over all callers', async () => {
+  it('sends at most 2 requests per minute for all callers', async () => {
     const timing = impatient();
     server.otherwise = json(REPORT);
     const mine = acme({ timing });
@@ -127,8 +127,8 @@ describe('usage()', () => {
   });
 });
 
-describe('usage of the local service', () => {
-  it('is the number of delivered posts', async () => {
+describe('the usage of the local service', () => {
+  it('equals the number of delivered posts', async () => {
     const archive = new MemoryArchive(teaPosts(30));
     const service = createService({ archive, usageCap: 1000, requestCap: 10, limits: 'relaxed' });
     try {

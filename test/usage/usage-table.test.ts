@@ -9,8 +9,8 @@ import { acme, REPORT, reportOf, server, span } from './scripted-report.js';
 beforeEach(() => server.start());
 afterEach(() => server.stop());
 
-describe('the rows of a usage report', () => {
-  it('contain one product and one period each', async () => {
+describe('the table rows of a usage report', () => {
+  it('contain one product and one period in each row', async () => {
     server.script.push(json(REPORT));
     const rows = await pipeline(usageRows(acme({ timing: impatient() })), collect());
     expect(
@@ -59,7 +59,7 @@ describe('the rows of a usage report', () => {
     expect(usageTable(report)[0]).toMatchObject({ threshold: 900, alert: 800 });
   });
 
-  it('are daily if the report is daily', async () => {
+  it('are one per day if the report is daily', async () => {
     const days = [span(1, '202404300000', '202405010000'), span(2, '202405010000', '202405020000')];
     const [publisher] = REPORT.publishers;
     const report = await reportOf({
