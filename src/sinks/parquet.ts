@@ -40,7 +40,10 @@ export interface ParquetOptions<T>
     TableOptions<T> {
   /** The compression of pages. `'zstd'` requires Node 22.15 or later. @default 'snappy' */
   readonly compression?: ParquetCompression | undefined;
-  /** The maximum number of rows in a row group. @default 100_000 */
+  /**
+   * The maximum number of rows in a row group. A row group has fewer rows if `maxHeldBytes` is reached first.
+   * @default 100_000
+   */
   readonly rowGroup?: number | undefined;
   /**
    * The maximum memory in bytes, over all open files, for rows that wait until their row group is full. If it

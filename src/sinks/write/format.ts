@@ -60,6 +60,9 @@ export interface FileToEncode {
   readonly inThread?: RunInThread | undefined;
 }
 
+/** Bytes of a file, in order. Joining them would take as much memory again. */
+export type Pieces = readonly Uint8Array[];
+
 /** Encodes the items of one file. */
 export interface Encoder<Entry> {
   /** Adds an entry. */
@@ -83,12 +86,12 @@ export interface Encoder<Entry> {
   /** Whether `flush` must be called before anything else is added. */
   readonly full: boolean;
   /**
-   * Returns the next bytes of the file, which contain everything that was added since the last call. The
-   * caller owns their memory.
+   * Returns the next bytes of the file in pieces, which contain everything that was added since the last call.
+   * The caller owns their memory.
    */
-  flush(): Uint8Array | Promise<Uint8Array>;
+  flush(): Pieces | Promise<Pieces>;
   /** Returns the last bytes of the file, including everything that was added since the last `flush`. */
-  end(): Uint8Array | Promise<Uint8Array>;
+  end(): Pieces | Promise<Pieces>;
 }
 
 /** The size of the largest buffer in bytes. Larger writes are not faster. */
@@ -122,7 +125,6 @@ export function linesFormat<T>({
  * not fit.
  */
 const ROOM_FOR_A_LINE = MAX_BUFFER_BYTES / 16;
-const NOTHING = new Uint8Array();
 
 /** Appends lines to a buffer. */
 class LinesEncoder implements Encoder<Line> {
@@ -161,17 +163,17 @@ class LinesEncoder implements Encoder<Line> {
     this.#used = end;
   }
 
-  flush(): Uint8Array {
+  flush(): Pieces {
     // A block from a thread may be written next, and it must come after the header.
     this.#addHeader();
-    const lines = this.#buffer?.subarray(0, this.#used) ?? NOTHING;
+    const lines = this.#buffer?.subarray(0, this.#used);
     this.#size = nextSize(this.#size, this.#used);
     this.#buffer = undefined;
     this.#used = 0;
-    return lines;
+    return lines === undefined ? [] : [lines];
   }
 
-  end(): Uint8Array {
+  end(): Pieces {
     return this.flush();
   }
 

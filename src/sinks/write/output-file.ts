@@ -1,5 +1,5 @@
 import type { EncodedBlock } from '../../files/rows.js';
-import type { Buffers, Encoder, FileEntry } from './format.js';
+import type { Buffers, Encoder, FileEntry, Pieces } from './format.js';
 import { PART } from './output-names.js';
 import type { PartFile, PartFiles } from './part-files.js';
 
@@ -234,51 +234,53 @@ export class OutputFile implements PartFile {
   }
 
   /** Appends the bytes that the encoder has returned for the collected items. */
-  #pass(encoded: Uint8Array | Promise<Uint8Array>): void {
+  #pass(encoded: Pieces | Promise<Pieces>): void {
     const { buffers } = this.#shared;
     const collected = this.#collected ?? NOTHING;
     const { posts, heldBytes } = collected;
     this.#collected = undefined;
     if (encoded instanceof Promise) {
       // The memory of these items counts towards the limit until they are encoded.
-      const block = encoded.then(bytes => {
-        buffers.hold(bytes.byteLength - heldBytes - collected.blockBytes);
+      const block = encoded.then(parts => {
+        const bytes = lengthOf(parts);
+        buffers.hold(bytes - heldBytes - collected.blockBytes);
         this.#pendingBytes -= collected.blockBytes;
-        return { rows: posts, parts: [bytes], lineBytes: bytes.byteLength };
+        return { rows: posts, parts, lineBytes: bytes };
       });
       this.#append(posts, block, 0);
       return;
     }
-    buffers.hold(buffers.memoryOf(encoded) - heldBytes);
-    if (encoded.byteLength === 0) {
-      buffers.give(encoded);
+    const memory = encoded.reduce((sum, piece) => sum + buffers.memoryOf(piece), 0);
+    buffers.hold(memory - heldBytes);
+    const bytes = lengthOf(encoded);
+    if (bytes === 0) {
+      for (const piece of encoded) buffers.give(piece);
       return;
     }
-    this.#pendingBytes += encoded.byteLength;
-    this.#append(posts, encoded, encoded.byteLength);
+    this.#pendingBytes += bytes;
+    this.#append(posts, encoded, bytes);
   }
 
   /**
-   * Appends content to the file. Bytes are compressed if the sink compresses; an encoded block is appended
+   * Appends content to the file. Pieces are compressed if the sink compresses; an encoded block is appended
    * unchanged.
    *
    * @param pending How much of `#pendingBytes` this content accounts for.
    */
-  #append(posts: number, content: Uint8Array | Promise<EncodedBlock>, pending: number): void {
+  #append(posts: number, content: Pieces | Promise<EncodedBlock>, pending: number): void {
     const { buffers, parts } = this.#shared;
     // The block is awaited later. This handler prevents an unhandled rejection if the block fails before
     // that.
     if (content instanceof Promise) content.catch(() => {});
     this.#inTurn(pending, async () => {
       const isEncoded = content instanceof Promise;
-      const { parts: made, lineBytes } = isEncoded
+      const { parts: pieces, lineBytes } = isEncoded
         ? await content
-        : { parts: [content], lineBytes: content.byteLength };
-      const [block] = made as [Uint8Array];
+        : { parts: content, lineBytes: lengthOf(content) };
       try {
-        return { posts, bytes: await parts.write(this, block, isEncoded), lineBytes };
+        return { posts, bytes: await parts.write(this, pieces, isEncoded), lineBytes };
       } finally {
-        buffers.give(block);
+        for (const piece of pieces) buffers.give(piece);
       }
     });
   }
@@ -306,3 +308,7 @@ export class OutputFile implements PartFile {
 }
 
 const NOTHING: Readonly<Collected> = { posts: 0, heldBytes: 0, blockBytes: 0 };
+
+function lengthOf(pieces: Pieces): number {
+  return pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
+}

@@ -3,6 +3,7 @@ import pLimit from 'p-limit';
 import { publish } from '../../base/diagnostics.js';
 import { isNodeError, StorageError } from '../../base/errors.js';
 import { type Compression, compressBlock } from '../../gzip/compression.js';
+import { releaseMemory } from '../../gzip/release-memory.js';
 import {
   type FileSystem,
   type OpenFile,
@@ -15,6 +16,7 @@ import { makeFolder, syncFolder } from '../../storage/folder.js';
 import { type Lock, takeLock } from '../../storage/lock.js';
 import { storageError } from '../../storage/storage-error.js';
 import { FileHandles } from './file-handles.js';
+import { MAX_BUFFER_BYTES, type Pieces } from './format.js';
 import { type OutputNames, PART } from './output-names.js';
 
 export interface PartFilesOptions {
@@ -114,21 +116,23 @@ export class PartFiles {
   }
 
   /**
-   * Appends a block to a file, and returns the number of bytes that the block takes on disk. If the sink
-   * compresses, the block is compressed first, unless it is already encoded.
+   * Appends pieces to a file, and returns the number of bytes that they take on disk. If the sink compresses,
+   * each piece is compressed first, unless it is already encoded.
    */
-  write(file: PartFile, block: Uint8Array, isEncoded: boolean): Promise<number> {
+  write(file: PartFile, pieces: Pieces, isEncoded: boolean): Promise<number> {
     return this.#limit(async () => {
       this.#signal.throwIfAborted();
       const { compression } = this.#options;
       const { bytes: position } = file;
-      // Each block is a complete gzip member or zstd frame, so a file is still valid after it was truncated
+      // Each piece is a complete gzip member or zstd frame, so a file is still valid after it was truncated
       // to a committed length.
       const content =
-        isEncoded || compression === undefined ? block : await compressBlock(block, compression);
-      const { length: bytes } = content;
+        isEncoded || compression === undefined
+          ? pieces
+          : await Promise.all(pieces.map(piece => compressBlock(piece, compression)));
+      const bytes = content.reduce((sum, { length }) => sum + length, 0);
       await this.#use([{ file, position, bytes }], ([open]) =>
-        this.#guard('write', file.part, () => writeAll(open as OpenFile, content, position)),
+        this.#guard('write', file.part, () => writePieces(open as OpenFile, content, position)),
       );
       return bytes;
     });
@@ -380,4 +384,25 @@ class OutputFolders {
     this.#changed = new Set();
     return changed;
   }
+}
+
+/** Writes pieces. Small pieces are written together, because a copy takes less time than a write. */
+async function writePieces(file: OpenFile, pieces: Pieces, position: number): Promise<void> {
+  let at = position;
+  let next: Uint8Array[] = [];
+  let bytes = 0;
+  const write = async () => {
+    const block = next.length === 1 ? next[0]! : Buffer.concat(next);
+    await writeAll(file, block, at);
+    at += block.length;
+    if (next.length > 1) releaseMemory(block);
+    next = [];
+    bytes = 0;
+  };
+  for (const piece of pieces) {
+    if (bytes > 0 && bytes + piece.length > MAX_BUFFER_BYTES) await write();
+    next.push(piece);
+    bytes += piece.length;
+  }
+  await write();
 }

@@ -1,5 +1,4 @@
 import type { RunInThread } from '../../files/record-columns.js';
-import { releaseMemory } from '../../gzip/release-memory.js';
 import { itemWriter } from '../from-bytes/post-rows.js';
 import { rowReader } from '../row-reader.js';
 import type { CheckedColumns, InvalidValues } from '../table-options.js';
@@ -46,6 +45,9 @@ export function rowAdder(columns: CheckedColumns, invalid: InvalidValues): RowAd
     if (posts?.write(item, origin) !== true) rows.add(read(item, origin));
   };
 }
+
+/** Bytes of the file in pieces. Joining the pieces of a row group would take as much memory again. */
+type Bytes = readonly Uint8Array[];
 
 interface RowGroup {
   readonly rows: number;
@@ -111,26 +113,19 @@ export class ParquetEncoder {
     return this.room <= 0;
   }
 
-  flush(): Uint8Array | Promise<Uint8Array> {
+  flush(): Bytes | Promise<Bytes> {
     return this.#encoded(pieces => pieces);
   }
 
-  end(): Uint8Array | Promise<Uint8Array> {
+  end(): Bytes | Promise<Bytes> {
     return this.#encoded(pieces => [...pieces, this.#file.footer()]);
   }
 
-  #encoded(
-    finish: (pieces: readonly Uint8Array[]) => readonly Uint8Array[],
-  ): Uint8Array | Promise<Uint8Array> {
+  #encoded(finish: (pieces: Bytes) => Bytes): Bytes | Promise<Bytes> {
     const group = this.#takeGroup();
     const { rows, blocks } = group;
-    const write = (chunks: readonly ColumnChunk[]) => {
-      const bytes = Buffer.concat(finish(rows === 0 ? [] : this.#file.rowGroup(rows, chunks)));
-      // The memory is released here, because the main thread creates so little garbage that it would
-      // otherwise be collected late.
-      for (const { pieces } of chunks) for (const piece of pieces) releaseMemory(piece);
-      return bytes;
-    };
+    const write = (chunks: readonly ColumnChunk[]) =>
+      finish(rows === 0 ? [] : this.#file.rowGroup(rows, chunks));
     if (this.#last === undefined && blocks.every(block => 'parts' in block))
       return write(this.#encodeHere(blocks as readonly RowBlock[]));
     const chunks = this.#encode(group);

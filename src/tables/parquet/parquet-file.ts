@@ -42,7 +42,7 @@ export class ParquetFile {
 
   /** Returns the bytes of the next row group. The first row group starts with the magic bytes of the file. */
   rowGroup(rows: number, chunks: readonly ColumnChunk[]): Uint8Array[] {
-    const pieces: Uint8Array[] = this.#length === 0 ? [MAGIC] : [];
+    const pieces: Uint8Array[] = this.#length === 0 ? [Uint8Array.from(MAGIC)] : [];
     this.#length ||= MAGIC.length;
     const start = this.#length;
     let plainBytes = 0;

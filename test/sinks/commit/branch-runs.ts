@@ -62,11 +62,11 @@ class Sum {
   }
 
   flush() {
-    return Buffer.from(this.#items.splice(0).join());
+    return [Buffer.from(this.#items.splice(0).join())];
   }
 
   end() {
-    return Buffer.concat([this.flush(), Buffer.from('.')]);
+    return [...this.flush(), Buffer.from('.')];
   }
 }
 

@@ -79,13 +79,13 @@ class Groups implements Encoder<ItemToGroup> {
   get full(): boolean {
     return this.#items.length === 2;
   }
-  flush(): Uint8Array {
-    if (this.#items.length === 0) return new Uint8Array();
+  flush(): Uint8Array[] {
+    if (this.#items.length === 0) return [];
     this.#groups++;
-    return Buffer.from(`<${this.#items.splice(0).join()}>`);
+    return [Buffer.from(`<${this.#items.splice(0).join()}>`)];
   }
-  end(): Uint8Array {
-    return Buffer.concat([this.flush(), Buffer.from(`${this.#groups}`)]);
+  end(): Uint8Array[] {
+    return [...this.flush(), Buffer.from(`${this.#groups}`)];
   }
 }
 

@@ -32,7 +32,7 @@ const heldFormat: FileFormat<Buffer> = {
     const flush = () => {
       const bytes = Buffer.concat(held);
       held = [];
-      return new Uint8Array(bytes);
+      return [new Uint8Array(bytes)];
     };
     return {
       add: entry => held.push(entry as Buffer),

@@ -2,9 +2,15 @@ import { appendFile, readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { StorageError } from '../../../src/base/errors.js';
+import { MAX_BUFFER_BYTES } from '../../../src/sinks/write/format.js';
 import { OutputNames } from '../../../src/sinks/write/output-names.js';
 import { PartFiles } from '../../../src/sinks/write/part-files.js';
-import { type FileSystem, nodeFileSystem, writeAll } from '../../../src/storage/file-system.js';
+import {
+  type FileSystem,
+  nodeFileSystem,
+  type OpenFile,
+  writeAll,
+} from '../../../src/storage/file-system.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 
 function partsIn(folder: string, fs: FileSystem = nodeFileSystem): PartFiles {
@@ -32,7 +38,7 @@ async function finishedFile() {
   const folder = await temporaryFolder();
   const parts = partsIn(folder);
   const file = fileAt(path.join(folder, 'posts.jsonl'));
-  file.bytes = await parts.write(file, Buffer.from('one\n'), false);
+  file.bytes = await parts.write(file, [Buffer.from('one\n')], false);
   await parts.rename([file]);
   const names = () => readdir(folder);
   const content = () => readFile(file.path, 'utf8');
@@ -58,7 +64,7 @@ it('PartFiles renames a finished file to .part before another thread writes to i
 it('PartFiles rejects a finished file that another process has extended', async () => {
   const { parts, file, names, content } = await finishedFile();
   await appendFile(file.path, 'more\n');
-  const failure = await parts.write(file, Buffer.from('two\n'), false).catch(error => error);
+  const failure = await parts.write(file, [Buffer.from('two\n')], false).catch(error => error);
   await parts.close();
   expect(failure).toBeInstanceOf(StorageError);
   expect(failure.message).toContain('another process has changed it during this run');
@@ -78,9 +84,47 @@ it('PartFiles syncs the parents of new folders', async () => {
   };
   const parts = partsIn(folder, fs);
   const file = fileAt(path.join(folder, 'new', 'newer', 'posts.jsonl'));
-  file.bytes = await parts.write(file, Buffer.from('one\n'), false);
+  file.bytes = await parts.write(file, [Buffer.from('one\n')], false);
   await parts.sync([file]);
   await parts.close();
   for (const name of [folder, path.join(folder, 'new'), path.join(folder, 'new', 'newer')])
     expect(opened).toContain(name);
+});
+
+it('PartFiles writes small pieces together, and large pieces without copying them', async () => {
+  const folder = await temporaryFolder();
+  const written: Uint8Array[] = [];
+  const fs: FileSystem = {
+    ...nodeFileSystem,
+    async open(name, flags, ...rest) {
+      const file = await nodeFileSystem.open(name, flags, ...rest);
+      return Object.assign(Object.create(file), {
+        write(...args: Parameters<OpenFile['write']>) {
+          written.push(args[0]);
+          return file.write(...args);
+        },
+      });
+    },
+  };
+  const parts = partsIn(folder, fs);
+  const file = fileAt(path.join(folder, 'posts.parquet'));
+  const large = Buffer.alloc(MAX_BUFFER_BYTES, 'a');
+  const small = (text: string) => Buffer.from(text);
+  const pieces = [
+    small('one'),
+    small('two'),
+    large,
+    Buffer.from(large),
+    small('three'),
+    small('four'),
+  ];
+  const bytes = await parts.write(file, pieces, true);
+  await parts.rename([file]);
+  await parts.close();
+  expect(written.map(block => pieces.indexOf(block as Buffer<ArrayBuffer>))).toEqual([
+    -1, 2, 3, -1,
+  ]);
+  const expected = Buffer.concat(pieces);
+  expect(bytes).toBe(expected.length);
+  expect((await readFile(file.path)).equals(expected)).toBe(true);
 });
