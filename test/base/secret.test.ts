@@ -190,7 +190,7 @@ describe('redact', () => {
   });
 });
 
-describe('an error', () => {
+describe('an error of the library', () => {
   const word = 'canary-in-an-error';
   const everything = (error: unknown) =>
     inspect(error, { depth: 12, showHidden: true, getters: true });
@@ -219,7 +219,7 @@ describe('an error', () => {
     expect(everything(error)).not.toContain('canar');
   });
 
-  it('shows no secret in its other members', () => {
+  it('shows no secret in its other properties', () => {
     const errors = whileSecret([word], () => [
       new HttpError('m', { status: 400, method: 'GET', url: 'https://x/', body: word }),
       new IncompleteError('m', { missing: [word] }),

@@ -54,7 +54,7 @@ describe('subtractRanges', () => {
   });
 });
 
-it('returns the range that two windows share, or undefined if they do not overlap', () => {
+it('overlap returns the range that two windows share, or undefined if there is none', () => {
   fc.assert(
     fc.property(range, range, (a, b) => {
       const both = overlap(a, b);

@@ -15,7 +15,7 @@ import {
 const instants = fc.integer({ min: Date.UTC(2006, 2, 21), max: Date.UTC(2099, 11, 31) });
 
 describe('timestamps YYYYMMDDHHMM', () => {
-  it('are parsed to the minute they were formatted from', () => {
+  it('are parsed to the same minute that was formatted', () => {
     fc.assert(
       fc.property(instants, ms => {
         expect(parseTimestamp(formatTimestamp(ms))).toBe(floorTo(MINUTE, ms));
@@ -86,7 +86,7 @@ describe('a timestamp option', () => {
     ...['yesterday', '2026-02-30', '2026-11-20T24:01', '2026-11-20T10:05:60', '2026-11', ''],
     ...['2026-11-20T10:05+25:00', '0000-01-01T00:00+01:00', '20261120', '2026-11-20Z'],
     ...[5, new Date(Number.NaN), new Date(8e15), null, undefined],
-  ])('refuses %j', value => {
+  ])('causes an OptionError if it is %j', value => {
     expect(parseDate(value)).toBeUndefined();
     expect(() => check(value)).toThrow(OptionError);
     expect(() => check(value)).toThrow('fromDate');

@@ -508,7 +508,7 @@ describe('compliance()', () => {
     expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
   });
 
-  it('checks its options before it connects', () => {
+  it('throws an OptionError for wrong options before it connects', () => {
     for (const options of [
       { partitions: [] },
       { fromDate: '' },

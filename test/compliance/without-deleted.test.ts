@@ -52,7 +52,7 @@ describe.each([
   });
 });
 
-it('withoutDeleted refuses wrong options when it is called', () => {
+it('withoutDeleted throws an OptionError for wrong options when it is called', () => {
   for (const options of [{ country: 'Germany' }, { mask: 'yes' }, { earlierVersions: 'drop' }])
     expect(() => withoutDeleted(tombstones, unchecked(options))).toThrow(OptionError);
   expect(() => withoutDeleted(tombstones, unchecked({ contry: 'DE' }))).toThrow(

@@ -20,7 +20,7 @@ it('chooseThreads returns the lowest number of threads that any reader requests'
   expect(chooseThreads([{ workers: 3 }, { workers: 0 }])).toEqual({ size: 0, minBytes: 0 });
 });
 
-it('chooseThreads returns no threads if all readers want posts on the main thread', () => {
+it('chooseThreads returns 0 if every reader wants posts on the main thread', () => {
   expect(chooseThreads([{ workers: 2, isHere: true }, { isHere: true }]).size).toBe(0);
   expect(chooseThreads([{ workers: 2, isHere: true }, {}]).size).toBe(2);
 });

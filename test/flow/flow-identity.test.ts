@@ -53,7 +53,7 @@ const sinkIn = (out: string) =>
 const byItem = (window = 10) => dedupe<string>({ key: item => item, window });
 
 describe('the checkpoint of a run', () => {
-  it('is refused if the query changed after a complete run', async () => {
+  it('causes a StorageError if the query has changed after a complete run', async () => {
     const out = await temporaryFolder();
     await pipeline(words('snow'), sinkIn(out));
     await expect(pipeline(words('rain'), sinkIn(out))).rejects.toMatchObject({
@@ -67,7 +67,7 @@ describe('the checkpoint of a run', () => {
     expect(await pipeline(words('snow'), sinkIn(out))).toMatchObject({ posts: 4 });
   });
 
-  it('is refused if the query changed after an interrupted run', async () => {
+  it('causes an error if the query has changed after an interrupted run', async () => {
     const out = await temporaryFolder();
     await expect(pipeline(words('snow', { failAfter: 2 }), sinkIn(out))).rejects.toThrow();
     const before = await readFile(`${out}/x.jsonl.part`, 'utf8');
@@ -84,7 +84,7 @@ describe('the checkpoint of a run', () => {
     ['another option', byItem(10), byItem(20), /`window` of dedupe\(\) was 10 and is now 20/],
     ['another count', take(2), take(3), /`count` of take\(\) was 2 and is now 3/],
     ['a filter', same(), filter(() => true), /filter\(\) was not in it/],
-  ])('is refused if the pipeline now has %s', async (_, before, now, message) => {
+  ])('causes an error if the pipeline now has %s', async (_, before, now, message) => {
     const out = await temporaryFolder();
     await pipeline(words('snow'), before, sinkIn(out));
     await expect(pipeline(words('snow'), now, sinkIn(out))).rejects.toThrow(message);
@@ -110,7 +110,7 @@ describe('the checkpoint of a run', () => {
     },
   );
 
-  it('is refused with the name of the output if an output was deleted', async () => {
+  it('causes a StorageError with the name of the output if an output was deleted', async () => {
     const out = await temporaryFolder();
     await pipeline(words('snow'), sinkIn(out));
     await rm(`${out}/x.jsonl`);
@@ -146,7 +146,7 @@ describe('the checkpoint of a run that reads from a service', () => {
     );
   };
 
-  it('is refused by a run against a local service with another seed', async () => {
+  it('causes an error in a run against a local service with another seed', async () => {
     const out = await temporaryFolder();
     const [one, two] = [await local({ seed: 'one' }), await local({ seed: 'two' })];
     const { posts } = await run(account(one.addresses, {}), out);
@@ -157,7 +157,7 @@ describe('the checkpoint of a run that reads from a service', () => {
     expect(await run(account(one.addresses, {}), out)).toMatchObject({ posts });
   });
 
-  it('is refused by a run against another host', async () => {
+  it('causes an error in a run against another host', async () => {
     const out = await temporaryFolder();
     const at = (baseUrl: string) => {
       const names = { account: 'acme', label: 'prod', ...LOGIN };

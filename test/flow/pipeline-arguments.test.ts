@@ -41,13 +41,13 @@ async function refused(
 const same = () => perBatch<unknown, unknown>(items => items);
 
 describe('the arguments of pipeline()', () => {
-  it('are refused if the last one is an operator instead of a sink', async () => {
+  it('cause an OptionError if the last one is an operator instead of a sink', async () => {
     await refused('sink', flow => [flow, same()], 'argument 2', 'operator', '`collect()`');
     await refused('sink', flow => [flow, same(), dedupe()], 'argument 3', 'operator');
     await refused('sink', flow => [flow, same(), undefined], 'argument 2', 'operator');
   });
 
-  it('are refused if no sink comes last', async () => {
+  it('cause an OptionError if no sink comes last', async () => {
     await refused('sink', flow => [flow], 'has no sink', '`files(...)`');
     await refused('sink', flow => [flow, {}], 'has no sink');
     await refused('sink', flow => [flow, undefined], 'argument 2', 'undefined');
@@ -55,7 +55,7 @@ describe('the arguments of pipeline()', () => {
     await refused('source', () => [], 'argument 1', 'undefined');
   });
 
-  it('are refused if `progress` is an unknown string', async () => {
+  it('cause an OptionError if `progress` is an unknown string', async () => {
     const options = { progress: 'loud' };
     await refused(
       'progress',
@@ -64,7 +64,7 @@ describe('the arguments of pipeline()', () => {
     );
   });
 
-  it('are refused if a sink function is passed without being called', async () => {
+  it('cause an OptionError if a sink function is passed without being called', async () => {
     await refused(
       'sink',
       flow => [flow, collect],
@@ -76,16 +76,16 @@ describe('the arguments of pipeline()', () => {
     await refused('sink', flow => [flow, files], '`files(...)`', '`path`');
   });
 
-  it('are refused if an operator function is passed without being called', async () => {
+  it('cause an OptionError if an operator function is passed without being called', async () => {
     await refused('stage', flow => [flow, dedupe, collect()], 'argument 2', '`dedupe`', 'call it');
     await refused('stage', flow => [flow, same(), same, collect()], 'argument 3', '`same()`');
   });
 
-  it('are refused if a source function is passed without being called', async () => {
+  it('cause an OptionError if a source function is passed without being called', async () => {
     await refused('source', () => [source, collect()], 'argument 1', '`source(...)`');
   });
 
-  it('are refused if the source is a generator function, with advice to call or wrap it', async () => {
+  it('cause an OptionError with advice if the source is a generator function that was not called', async () => {
     function* ids() {
       yield 'a';
     }
@@ -128,7 +128,7 @@ describe('the arguments of pipeline()', () => {
     await refused('sink', flow => [flow, new Uint8Array(1)], 'got a Uint8Array');
   });
 
-  it('are refused if a web stream is locked or does not fit its position', async () => {
+  it('cause an OptionError if a web stream is locked or does not fit its position', async () => {
     await refused('stage', flow => [flow, new ReadableStream(), collect()], 'It is a source');
     await refused('stage', flow => [flow, new WritableStream(), collect()], 'only be the last');
     await refused(
@@ -145,13 +145,13 @@ describe('the arguments of pipeline()', () => {
     await refused('source', () => [readable, collect()], 'argument 1', 'The stream is locked');
   });
 
-  it('are refused if the source is an array or a string, with advice to wrap it', async () => {
+  it('cause an OptionError with advice if the source is an array or a string', async () => {
     await refused('source', () => [['a'], collect()], 'an array', '`Readable.from(items)`');
     await refused('source', () => [new Set(['a']), collect()], 'a Set', '`Readable.from(items)`');
     await refused('source', () => ['a', collect()], 'argument 1', 'got a');
   });
 
-  it('are refused if a sink, a source or a Writable is among the stages', async () => {
+  it('cause an OptionError if a sink, a source or a Writable is among the stages', async () => {
     await refused('stage', flow => [flow, collect(), collect()], 'argument 2', 'Only the last');
     await refused('stage', flow => [flow, Readable.from([]), collect()], 'argument 2', 'first');
     await refused('stage', flow => [flow, new Writable(), collect()], 'argument 2', 'the last');
@@ -159,7 +159,7 @@ describe('the arguments of pipeline()', () => {
     await refused('stage', flow => [flow, 5, collect()], 'argument 2', 'got 5');
   });
 
-  it('are refused if a function returns neither a flow nor a promise', async () => {
+  it('cause an OptionError if a function among them returns neither a flow nor a promise', async () => {
     await refused('stage', flow => [flow, () => 5, collect()], 'An operator returns', 'returned 5');
     await refused('sink', flow => [flow, () => undefined], 'A sink returns a promise');
   });

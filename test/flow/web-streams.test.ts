@@ -289,7 +289,7 @@ describe('a TransformStream as an operator', () => {
     await expect.poll(() => reasons).toEqual([undefined]);
   });
 
-  it('is refused if another run has used it', async () => {
+  it('causes an OptionError if another run has used it', async () => {
     const operator = through(doubling());
     expect(await all(operator(numbers(2)))).toEqual([0, 2]);
     await expect(all(operator(numbers(2)))).rejects.toThrow(OptionError);

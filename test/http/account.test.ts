@@ -139,7 +139,7 @@ describe('MILLRACE_LIMITS', () => {
     expect(contract.rateLimiter('search', local).rates).toEqual([{ requests: 7, perMs: 60_000 }]);
   });
 
-  it('is refused if it is neither strict nor relaxed', () => {
+  it('causes an OptionError if it is neither strict nor relaxed', () => {
     const { message } = optionErrorOf(() => account({}, { MILLRACE_LIMITS: 'none' }));
     expect(message).toContain('`MILLRACE_LIMITS` must be strict or relaxed');
   });

@@ -127,10 +127,10 @@ describe('a response that is not valid HTTP', () => {
   });
 });
 
-describe('an abort', () => {
+describe('the abort of a request', () => {
   const reasons = [new Error('mine'), 'a string', undefined];
 
-  it.each(reasons)('before the request rejects with its reason: %s', async reason => {
+  it.each(reasons)('before it is sent rejects with the reason: %s', async reason => {
     const signal = AbortSignal.abort(reason);
     await expect(get(accountFor(), { signal })).rejects.toBe(signal.reason);
     expect(server.received).toEqual([]);
@@ -146,7 +146,7 @@ describe('an abort', () => {
     expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
   });
 
-  it.each(reasons)('in the body closes the socket immediately: %s', async reason => {
+  it.each(reasons)('during the response body closes the socket immediately: %s', async reason => {
     server.script.push(stall({ text: 'x'.repeat(100) }));
     const controller = new AbortController();
     const answer = await get(accountFor(), { signal: controller.signal });

@@ -46,50 +46,53 @@ describe.skipIf(!hasNatsServer).concurrent('a JetStream stream without a leader'
   });
 
   it.for([
-    ['says so in the end', Number.POSITIVE_INFINITY],
-    ['continues when its leader knows them', 5],
-  ] as const)('whose last sequence is before the cursor %s', async ([, knownAfter], { expect }) => {
-    await using node = await startNode({ jetstream: 'enabled: false' });
-    const [server, asked] = await answering(node, n =>
-      streamInfo({ last_seq: n > knownAfter ? 50 : 40 }),
-    );
-    server.subscribe('$JS.API.STREAM.MSG.GET.posts', {
-      callback(_error, message) {
-        message.respond(JSON.stringify({ error: { code: 404, err_code: 10037 } }));
-      },
-    });
-    await server.flush();
-    const resume = {
-      source: 'jetstream',
-      stream: 'posts',
-      created: CREATED,
-      seq: 50,
-      subject: 'posts.*',
-      epochs: {},
-      positions: { isWhole: true, followed: {} },
-    };
-    const stop = new AbortController();
-    const flow = fromJetStream({
-      connection: connecting(node.url),
-      stream: 'posts',
-      subject: 'posts',
-      until: 60,
-      resume,
-      maxOutageMs: knownAfter === 5 ? 60_000 : 300,
-    });
-    const run = pipeline(flow, collect(), { signal: stop.signal });
-    const ended = expect(run).rejects.toMatchObject(
-      knownAfter === 5
-        ? { message: 'enough' }
-        : { failure: 'stream', message: expect.stringContaining('already read up to 50') },
-    );
-    if (knownAfter === 5) {
-      await expect.poll(asked).toBeGreaterThan(6);
-      stop.abort(new Error('enough'));
-    }
-    await ended;
-    await server.close();
-  });
+    ['fails the reader in the end', Number.POSITIVE_INFINITY],
+    ['lets it continue when the leader has the messages', 5],
+  ] as const)(
+    'whose last sequence is before the cursor of a reader %s',
+    async ([, knownAfter], { expect }) => {
+      await using node = await startNode({ jetstream: 'enabled: false' });
+      const [server, asked] = await answering(node, n =>
+        streamInfo({ last_seq: n > knownAfter ? 50 : 40 }),
+      );
+      server.subscribe('$JS.API.STREAM.MSG.GET.posts', {
+        callback(_error, message) {
+          message.respond(JSON.stringify({ error: { code: 404, err_code: 10037 } }));
+        },
+      });
+      await server.flush();
+      const resume = {
+        source: 'jetstream',
+        stream: 'posts',
+        created: CREATED,
+        seq: 50,
+        subject: 'posts.*',
+        epochs: {},
+        positions: { isWhole: true, followed: {} },
+      };
+      const stop = new AbortController();
+      const flow = fromJetStream({
+        connection: connecting(node.url),
+        stream: 'posts',
+        subject: 'posts',
+        until: 60,
+        resume,
+        maxOutageMs: knownAfter === 5 ? 60_000 : 300,
+      });
+      const run = pipeline(flow, collect(), { signal: stop.signal });
+      const ended = expect(run).rejects.toMatchObject(
+        knownAfter === 5
+          ? { message: 'enough' }
+          : { failure: 'stream', message: expect.stringContaining('already read up to 50') },
+      );
+      if (knownAfter === 5) {
+        await expect.poll(asked).toBeGreaterThan(6);
+        stop.abort(new Error('enough'));
+      }
+      await ended;
+      await server.close();
+    },
+  );
 });
 
 describe

@@ -228,7 +228,7 @@ describe('the replay state machine', () => {
     expect(actions).toEqual([...Array.from({ length: 19 }, () => 'wait'), 'give up']);
   });
 
-  it('waits half as long with the least jitter', () => {
+  it('waits for half of the maximum if the random jitter is lowest', () => {
     const lucky = machineOf();
     lucky.refused(NOW, 0);
     expect(at(lucky)).toMatchObject({ do: 'wait', ms: 2.5 * SECOND });

@@ -280,7 +280,7 @@ describe('replay rules of the local service', () => {
     expect(error.results[1].reason).toBeTypeOf('string');
   });
 
-  it('are validated', async () => {
+  it('can be validated, which reports each rule as valid or not', async () => {
     const verdicts = await replayRules.validate(acme(), [{ value: 'has:vidoes' }, { value: 'ok' }]);
     expect(verdicts.map(({ valid }) => valid)).toEqual([false, true]);
   });

@@ -90,7 +90,7 @@ describe('a wait during a replay', () => {
     expect(waits.every(({ waitMs }) => waitMs > 0)).toBe(true);
   });
 
-  it('is refused if `toDate` is more than 366 days ahead of the service', async () => {
+  it('is not started for a `toDate` more than 366 days ahead of the service, which causes an error', async () => {
     const far = { ...past(2), to: Date.now() + 367 * DAY };
     const of = acme({ serviceTime: timing.now });
     expect(() => posts(far, {}, of)).toThrow(OptionError);

@@ -57,7 +57,7 @@ describe('the cursor of a search', () => {
     }
   });
 
-  it('is refused for another request, with an error that names the difference', async () => {
+  it('causes an OptionError that names the difference if the request differs', async () => {
     server.otherwise = searchPages(januaryPosts(25));
     const [first] = await batchesOf(search(testAccount(server), SNOW));
     const resume = first?.cursor;
@@ -78,7 +78,7 @@ describe('the cursor of a search', () => {
     expect(server.received.length).toBe(before);
   });
 
-  it('is refused with another `maxResults`, with advice on how to continue', async () => {
+  it('causes an error with advice on how to continue if `maxResults` differs', async () => {
     const posts = januaryPosts(90);
     server.otherwise = searchPages(posts);
     const acme = testAccount(server);
@@ -94,7 +94,7 @@ describe('the cursor of a search', () => {
     );
   });
 
-  it('is refused with another service, unless an older version wrote the cursor', async () => {
+  it('causes an error with another service, unless an older version wrote the cursor', async () => {
     server.otherwise = searchPages(januaryPosts(25));
     const at = (localService?: string) => search(testAccount(server, { localService }), SNOW);
     const [first] = await batchesOf(at('one'));
@@ -106,7 +106,7 @@ describe('the cursor of a search', () => {
     expect((await batchesOf(at('two'), older?.cursor)).length).toBe(2);
   });
 
-  it('is refused if it is damaged', async () => {
+  it('causes an OptionError if it is damaged', async () => {
     server.otherwise = searchPages(januaryPosts(25));
     const [first] = await batchesOf(search(testAccount(server), SNOW));
     for (const damage of [

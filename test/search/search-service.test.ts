@@ -263,7 +263,7 @@ async function onServiceClock<T>(
 }
 
 describe('the local service with strict rate limits', () => {
-  it('never sends a 429 to a rate-limited client', async () => {
+  it('never sends a 429 to a client that limits its own rate', async () => {
     const strict = createService({ postsPerMinute: 1 });
     const addresses = await strict.start();
     const retries: unknown[] = [];

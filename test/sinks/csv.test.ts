@@ -201,7 +201,7 @@ describe('csv', () => {
       );
     });
 
-    it('counts posts and bytes', async () => {
+    it('returns the number of posts and bytes', async () => {
       const { files, written } = await two();
       expect(written.posts).toBe(2);
       expect(written.bytes).toBe(files['/out/rows.csv']?.length);

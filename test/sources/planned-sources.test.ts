@@ -101,7 +101,7 @@ describe('several sources of whole files, decoded by threads,', () => {
     ['that become posts together', false],
     ['that become posts each by itself', true],
   ])(
-    '%s are read by concat in the same way with and without a plan, and resume from the checkpoints of both',
+    '%s are read by concat with the same result with and without the plan of the engine, and continue from either checkpoint',
     async (_, byItself) => {
       const folder = await temporaryFolder();
       const writes = vi.spyOn(DecodedFile.prototype, 'write');

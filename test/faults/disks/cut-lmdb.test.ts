@@ -103,7 +103,7 @@ describe.skipIf(withoutStrace() !== undefined)('the files of LMDB', () => {
   // refused as truncated, and all of its data was lost. A half-written new file was refused as
   // well.
   it.each([...KEPT_BY_LMDB.keys()])(
-    'contain all resolved writes after a power cut, and nothing wrong: %s',
+    'contain every write whose promise resolved, and no wrong data, after a power cut: %s',
     async name => {
       const folder = await temporaryFolder();
       const { hits, cuts } = await cutLmdb(name, {
@@ -121,7 +121,7 @@ describe.skipIf(withoutStrace() !== undefined)('the files of LMDB', () => {
   // In the past, LMDB refused all calls after this, while the next transaction and `close` waited
   // forever.
   it.each([...KEPT_BY_LMDB.keys()])(
-    'cause a StorageError if a root cannot be written, and remain usable: %s',
+    'cause a StorageError if a root page cannot be written, and remain usable: %s',
     async name => {
       const folder = await temporaryFolder();
       const isTried = (call: string) => call === 'pwrite64 2';

@@ -41,7 +41,7 @@ const retweeting = (retweeted: Part): Part => ({
 function table(name: string, rows: readonly Row[]): void {
   describe(name, () => {
     it.each(rows.map(row => [row[0], JSON.stringify(row[1]).slice(0, 80), row] as const))(
-      'the rule %s on the post %s',
+      'the rule %s is evaluated correctly on the post %s',
       (_rule, _post, [rule, part, expected]) => {
         const { tree, problems } = parseRule(rule);
         expect(problems.filter(problem => problem.severity === 'error')).toEqual([]);

@@ -61,7 +61,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
   });
 
   describe('the OAuth sign-in of a user', () => {
-    it('leads from the request token to the totals', async () => {
+    it('leads from a request token to the engagement totals of the user', async () => {
       const { acme, posts, callback, visit } = await application();
       const page = await visit();
       const token = await users.requestToken(acme, { callback: callback.address });

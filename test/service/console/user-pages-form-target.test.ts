@@ -4,7 +4,7 @@ import { callbackTarget } from '../../../src/service/console/user-pages.js';
 
 const text = fc.string({ unit: fc.oneof(fc.constantFrom(...'<>&"\'`/= a;#x'), fc.string()) });
 
-describe('the form-action source for an OAuth callback', () => {
+describe('the form-action source in the Content-Security-Policy of a sign-in page', () => {
   it.each([
     ['http://127.0.0.1:3000/callback?a=b', 'http://127.0.0.1:3000'],
     ['https://App.Example/back', 'https://app.example'],
@@ -16,7 +16,7 @@ describe('the form-action source for an OAuth callback', () => {
     ['javascript:alert(1)', undefined],
     ['oob', undefined],
     ['', undefined],
-  ])('of %s is %s', (callback, target) => {
+  ])('for the callback %s is %s', (callback, target) => {
     expect(callbackTarget(callback)).toBe(target);
   });
 
