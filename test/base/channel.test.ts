@@ -202,7 +202,7 @@ describe('a channel', () => {
     expect(await channel.ready()).toBe(true);
   });
 
-  it('wakes a waiting reader exactly once when it is poked without items', async () => {
+  it('wakes a waiting reader exactly once if it is poked without items', async () => {
     const channel = new Channel<number>(1);
     channel.poke();
     expect(await channel.ready()).toBe(true);

@@ -19,7 +19,7 @@ describe('the state of an operator in a cursor', () => {
     );
   });
 
-  it('is the result of its toJSON(), if it has one', () => {
+  it('is stored as the result of its toJSON(), if it has one', () => {
     const wrapped = wrapCursor('dedupe', { toJSON: () => ['1'] }, { page: 2 });
     expect(unwrapCursor('dedupe', wrapped)).toEqual({ state: ['1'], inner: { page: 2 } });
     expect(JSON.stringify(wrapped)).toBe('{"dedupe":["1"],"inner":{"page":2}}');

@@ -7,7 +7,7 @@ import { optionErrorOf } from './option-error-of.js';
 
 const CANARY = 'canary-pa55word';
 
-describe('an account', () => {
+describe('account()', () => {
   it('accepts the base URLs that the local service prints', () => {
     const addresses = {
       baseUrl: 'http://127.0.0.1:8080',
@@ -121,7 +121,7 @@ describe('MILLRACE_LIMITS', () => {
   const rates = (name: string, url: URL, environment = {}, options = {}) =>
     account({ account: name, ...options }, environment).rateLimiter('replay', url).rates;
 
-  it('lifts the limits if it is relaxed, but only for a local service', () => {
+  it('set to relaxed lifts the rate limits, but only for a local service', () => {
     const relaxed = { MILLRACE_LIMITS: 'relaxed' };
     expect(rates('relaxed', local, relaxed)).toEqual([]);
     const documented = [{ requests: 5, perMs: 300_000 }];

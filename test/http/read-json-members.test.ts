@@ -76,7 +76,7 @@ describe('a member of a JSON response', () => {
     expect(outcome(() => of({}).needText('toString'))).toContain('is missing');
   });
 
-  it('is shown in an error without the query of its URL', () => {
+  it('is shown in an error without the query of a URL that it contains', () => {
     const message = outcome(() => of({ a: ['https://files.test/x?signature=secret'] }).text('a'));
     expect(message).toContain('https://files.test/x?...');
     expect(message).not.toContain('secret');

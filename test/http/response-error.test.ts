@@ -89,7 +89,7 @@ describe('the error for an HTTP error response', () => {
     await server.closed(1);
   });
 
-  it('has the right class even if headers come twice (faults fuzz responses, seed 13)', async () => {
+  it('is a typed error even if headers come twice (faults fuzz responses, seed 13)', async () => {
     server.script.push(
       response => {
         const twice = ['retry-after', '5', 'retry-after', '10', 'date', 'x', 'date', 'y'];

@@ -35,7 +35,7 @@ async function start(options: ServiceOptions = {}) {
 }
 
 describe('jobs.run', () => {
-  it('takes a job from its rules to its delivery, and reports each status', async () => {
+  it('creates a job, accepts it, waits for its delivery, and reports each status', async () => {
     const { acme } = await start({ jobDollarsPerDay: 500 });
     const seen: string[] = [];
     const quotes: unknown[] = [];

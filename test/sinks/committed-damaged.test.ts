@@ -49,7 +49,7 @@ describe.each(['transactions', 'ranges'] as const)(
       flow => kind === 'transactions' || !/merged/.test(flow),
     );
 
-    it.each(flows)('exist exactly once after any crashes: %s', async flow => {
+    it.each(flows)('are in the file exactly once after any crashes: %s', async flow => {
       await fc.assert(
         fc.asyncProperty(
           shapes,

@@ -36,7 +36,7 @@ function expectSameRow(original: Activity, streams: Activity): void {
 }
 
 describe('the table row of a post', () => {
-  it('contains every value of the post', () => {
+  it('contains a value of the post in every column', () => {
     const post = new Activity(
       Buffer.from(
         JSON.stringify({

@@ -179,7 +179,7 @@ describe('trailingId', () => {
     expect(found).toBeGreaterThan(100);
   });
 
-  it('gives an activity the id and rules that it has with its id first', () => {
+  it('finds the same id and rules of an activity whose id comes last as of one whose id comes first', () => {
     fc.assert(
       fc.property(postModel, model => {
         const { json } = writePost(model, 'original');

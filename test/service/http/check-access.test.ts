@@ -52,7 +52,7 @@ describe('a Host header', () => {
   it.each([
     ...['127.0.0.1', '127.5.6.255', 'localhost', 'LocalHost', '[::1]'],
     ...['127.0.0.1:80', 'localhost:40000', '[::1]:1'],
-  ])('names this machine: %j', host => {
+  ])('is recognized as this machine: %j', host => {
     expect(isLoopbackHost(host)).toBe(true);
   });
 
@@ -61,7 +61,7 @@ describe('a Host header', () => {
     ...['127.0.0.1.evil.example', '127.1', '127.0.0.256', '127.0.0.99999', '127.0.0.01'],
     ...['2130706433', '[::ffff:127.0.0.1]', '::1', 'localhost:', 'localhost:x', 'localhost:1:2'],
     ...['a@localhost', 'localhost/', '127.0.0.1,localhost'],
-  ])('names another machine: %j', host => {
+  ])('is recognized as another machine: %j', host => {
     expect(isLoopbackHost(host)).toBe(false);
   });
 });

@@ -23,7 +23,7 @@ describe('a replay request that the local service rejects', () => {
     ['publisher', '/publishers/twitter/', '/publishers/other/'],
     ['label', '/replay.json', '/Replay.json'],
   ])(
-    'gets a 404 for another %s, even in other upper and lower case',
+    'gets a 404 for another %s, even if only upper and lower case differ',
     async (_, here, elsewhere) => {
       const { see, replayPath } = await localStreams();
       expect((await see(replayPath().replace(here, elsewhere))).status).toBe(404);

@@ -748,7 +748,7 @@ function expectedOf(flow: string, sink: string, one: Buffer[][], other: Buffer[]
 const RUNS = bySuite(2, 150);
 
 describe.each(Object.keys(SINKS))('the damaged records kept by %s', name => {
-  it.each(Object.keys(FLOWS))('exist exactly once after any crashes: %s', async flow => {
+  it.each(Object.keys(FLOWS))('are in the file exactly once after any crashes: %s', async flow => {
     await fc.assert(
       fc.asyncProperty(
         shapes,

@@ -205,7 +205,7 @@ describe('tee over stored files', () => {
     );
   });
 
-  it('delivers items that stay valid to branches with other sinks', async () => {
+  it('lets branches with other sinks keep the items that it delivers', async () => {
     const folder = await temporaryFolder();
     const lines = Array.from({ length: 9 }, (_, file) =>
       Array.from({ length: 20 }, (_, at) => post(file * 15 + at + 1, ['rain', 'snow'], 2_000)),
