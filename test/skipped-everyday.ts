@@ -123,6 +123,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
   'test/http/response-handler.test.ts': ['fails as stalled if no byte arrives before its start'],
   'test/http/service-time.test.ts': [
     'computes its windows from the clock of the service if the local clock is',
+    'ends by the clock of the service if the local clock is',
   ],
   'test/jetstream/stream-settings-topics.test.ts': [
     'receive each post exactly once after a run that committed nothing',
@@ -182,6 +183,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'recovers from a flipped bit that breaks the JSON before the checksum is verified',
     'finds as many posts as counts() counts in the default window and in more than 31 days',
     'finds as many posts as counts() counts',
+    'delivers posts with the tag of the query',
   ],
   'test/service/archive/archive.test.ts': [
     'generates each post of a week once, even if several words are counted',
