@@ -227,7 +227,7 @@ describe('results of the faults matrix', () => {
     expect(page).not.toContain('1 KiB');
   });
 
-  it('are shown on a page that also lists the cells with nothing to try', async () => {
+  it('are on a page that also lists the cells for which there is nothing to try', async () => {
     const part = partOf(async () => ({ hits: 1 }));
     const none: Cell = { name: 'absent', expects: 'none', why: 'has no clock' };
     const recorded = record(path.join(folder, 'results.json'), part, [await resultOf(part, 1)]);

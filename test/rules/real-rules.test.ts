@@ -50,7 +50,7 @@ describe.skipIf(folder === undefined)('real rules (MILLRACE_REAL_DATA names thei
   const others = rules.filter(({ balanced }) => balanced === undefined);
   const codesOfOther = (value: string) => codesOf(value).filter(code => code !== 'R016');
 
-  test('are otherwise valid unless they are too long', () => {
+  test('are valid in all other cases unless they are too long', () => {
     for (const { value } of others)
       expect(codesOfOther(value), value).toEqual(value.length > 2048 ? ['R001'] : []);
   });

@@ -89,7 +89,7 @@ describe('the types of a pipeline', () => {
     expectTypeOf([unfit, unwritten]).toBeArray();
   });
 
-  it('of merged sources are the types of any of them', () => {
+  it('of merged sources are the union of their types', () => {
     const posts = toPosts(bytes);
     const either = () => pipeline(merge(posts, new ReadableStream<string>()), collect());
     expectTypeOf(either).returns.resolves.toEqualTypeOf<(Post | string)[]>();

@@ -520,7 +520,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       },
     );
 
-    it('cannot show the pages in a frame', async () => {
+    it('cannot show the console in a frame', async () => {
       const { addresses, visit } = busy;
       const page = await visit({ javaScriptEnabled: true });
       await page.goto(`${addresses.consoleUrl}/sign-in`);
@@ -542,7 +542,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       expect(page.frames()).toHaveLength(4);
     });
 
-    it('cannot read the pages with a script', async () => {
+    it('cannot read the console with a script', async () => {
       const { addresses, visit } = busy;
       const page = await visit({ javaScriptEnabled: true });
       const evil = await site('<h1>evil</h1>');

@@ -50,7 +50,7 @@ describe('safeName', () => {
     );
   });
 
-  it('returns names for different strings that differ even after Unicode normalization', () => {
+  it('returns different names for different strings, even after Unicode normalization', () => {
     fc.assert(
       fc.property(anyText, anyText, (a, b) => {
         if (a !== b) expect(safeName(a).normalize('NFD')).not.toBe(safeName(b).normalize('NFD'));
