@@ -22,7 +22,10 @@ export interface ArchivedPost extends SortKey {
   readonly activity: Activity;
 }
 
-/** A rule as a tree for the index, and as a test of posts for cases that the index cannot decide. */
+/**
+ * A rule in two forms: a tree, which the index evaluates, and a function, which tests a post if the index
+ * cannot decide.
+ */
 export interface ArchiveQuery {
   readonly tree: RuleNode;
   matches(activity: Activity): boolean;
@@ -34,7 +37,10 @@ export interface SearchOptions {
   readonly limit: number;
   /** The key of the last delivered post. Only posts that sort after it are searched. */
   readonly after?: SortKey | undefined;
-  /** Searches the archive as it was at this time. For archives from which posts disappear. */
+  /**
+   * A time in epoch milliseconds. Searches the archive as it was at this time, including posts that were
+   * deleted later.
+   */
   readonly asOf?: number | undefined;
   /**
    * The time limit in milliseconds of real time. When it has passed, the search stops and returns the posts
@@ -97,7 +103,7 @@ export interface ScanOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The posts of one segment, oldest first. */
+/** The posts of one segment, which is 10 minutes, oldest first. */
 export interface ScannedSegment {
   /** The start of the segment in epoch milliseconds. */
   readonly segment: number;
@@ -117,7 +123,10 @@ export interface Archive {
     bucketMs: number,
     options?: CountsOptions,
   ): Promise<CountsResult>;
-  /** Yields the wanted posts of a window by segment, oldest first, for jobs and replays. Skips empty segments. */
+  /**
+   * Yields the wanted posts of a window in segments of 10 minutes, oldest first, for jobs and replays. Skips
+   * empty segments.
+   */
   scan(window: Window, options?: ScanOptions): AsyncIterable<ScannedSegment>;
   /**
    * Returns the author with a handle, ignoring case. Absent if the archive cannot find authors without a
@@ -125,8 +134,8 @@ export interface Archive {
    */
   readonly author?: ((handle: string) => Author | undefined) | undefined;
   /**
-   * Returns the post with an id. Absent if the archive can only search for posts. In that case, the post is
-   * searched by the time in its id.
+   * Returns the post with an id. Absent if the archive can only search for posts. The caller then searches
+   * around the time that the id contains.
    */
   readonly post?: ((id: string) => ArchivedPost | undefined) | undefined;
   /** Nearly all retweets and replies follow a post within this time, in milliseconds. Absent if unknown. */

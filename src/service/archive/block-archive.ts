@@ -21,8 +21,8 @@ import { candidateDocuments } from './candidate-documents.js';
 const POSTS_PER_TEST = 128;
 
 /**
- * An archive made of blocks. A post is read only to deliver it, or if the index of its block cannot decide
- * whether it matches.
+ * An archive made of blocks, each with an index. A post is read only to deliver it, or if the index cannot
+ * decide whether it matches.
  */
 export class BlockArchive implements Archive {
   readonly format: Format;
@@ -141,7 +141,7 @@ export class BlockArchive implements Archive {
         }
         if (documents.length === 0) continue;
         const posts = await loadPosts(block, documents, signal);
-        // A segment may be in two blocks.
+        // A segment that spans two blocks is yielded once, with the posts of both.
         if (pending?.segment === segment) {
           pending.posts.push(...posts);
           continue;
@@ -179,7 +179,7 @@ class BucketCounts {
     this.#counts[index] = (this.#counts[index] as number) + count;
   }
 
-  /** Adds the documents that are members of `documents`, from `start` (inclusive) to `end` (exclusive). */
+  /** Counts the members of `documents` from `start` (inclusive) to `end` (exclusive) in their buckets. */
   addAll(block: Block, documents: DocumentSet, start: number, end: number): void {
     for (let newest = start; newest < end; ) {
       const bucket = floorTo(this.#bucketMs, block.timeAt(newest));

@@ -13,7 +13,10 @@ export interface Block {
   idAt(document: number): string;
   /** Returns the documents with a search term (see `postTerms`), as a new set that the caller may change. */
   postings(term: string): DocumentSet;
-  /** Data of the index besides its terms, if it has any. */
+  /**
+   * Index data besides the terms: the positions of words and the locations of posts. Absent if the block has
+   * none.
+   */
   readonly details?: BlockDetails | undefined;
   /** Reads posts, in the order of `documents`. */
   load(documents: readonly number[], signal?: AbortSignal): Promise<readonly Activity[]>;

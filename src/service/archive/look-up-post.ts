@@ -58,8 +58,8 @@ export async function findPost(
 }
 
 /**
- * Finds a post with a sequential id by binary search. Sequential ids grow with time, except within the same
- * moment.
+ * Finds a post with a sequential id by binary search. Sequential ids grow with time, except among posts of
+ * nearly the same time.
  */
 async function findSequential(
   archive: Archive,

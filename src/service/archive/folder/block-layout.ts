@@ -115,9 +115,9 @@ export class VarintReader {
 }
 
 /**
- * Appends the occurrences of a word in one post to `into`, each encoded as one number. The two low bits of the
- * number are flags. The higher bit is set if the index of the string follows. The lower bit is set for the last
- * occurrence.
+ * Appends the occurrences of a word in one post to `into`. Each occurrence is the index of the word in its
+ * string, times 4, plus two flags: 2 if the index of the string follows (it differs from the previous
+ * occurrence), and 1 for the last occurrence.
  */
 function encodeOccurrences(term: IndexedTerm, into: number[]): void {
   let before = 0;
@@ -133,8 +133,8 @@ function encodeOccurrences(term: IndexedTerm, into: number[]): void {
 }
 
 /**
- * Marks a post that contains the term as two adjacent characters, not as a word. For example, two adjacent
- * regional indicators are the same term as a flag emoji.
+ * Written instead of occurrences if the post contains the term only as two adjacent characters, not as a
+ * word. For example, two adjacent regional indicators are the same term as a flag emoji.
  */
 const NONE = 0x1000_0000;
 

@@ -113,7 +113,7 @@ export class BlockFile implements Block {
   readonly #path: string;
   readonly #from: number;
   readonly #reader: LineReader;
-  /** The start of each part. */
+  /** The offset of each part in the file. */
   readonly #starts: readonly number[];
   readonly #times: Buffer;
   #ids: Buffer | undefined;
@@ -209,7 +209,7 @@ export class BlockFile implements Block {
     return this.#starts[BLOCK_PARTS.indexOf(part)] as number;
   }
 
-  /** Reads any part except the last. */
+  /** Reads one part of the file completely. `terms`, the last and largest part, is never read completely. */
   #part(part: Exclude<Part, 'terms'>): Buffer {
     const start = this.#startOf(part);
     return this.#read(start, (this.#starts[BLOCK_PARTS.indexOf(part) + 1] as number) - start);

@@ -32,12 +32,14 @@ export async function listFiles(folder: string): Promise<readonly ListedFile[]> 
   return (await pLimit(MAX_OPEN_FILES).map(paths, path => fileAt(folder, path))).flat();
 }
 
-/** Returns a file, or the file to which a link points. */
+/**
+ * Returns the file, or the file to which a link points. Returns an empty list for a folder or a checkpoint.
+ */
 async function fileAt(folder: string, path: string): Promise<readonly ListedFile[]> {
   const file = join(folder, path);
   const found = await withStorageError('read', file, () => stat(file));
   if (!found.isFile()) return [];
-  // A file that cannot be opened is reported when its posts are read.
+  // A file that cannot be opened is reported later, when its posts are read.
   const isCheckpoint = await isCheckpointFile(file).catch(() => false);
   return isCheckpoint ? [] : [{ path, bytes: found.size, modifiedMs: found.mtimeMs }];
 }

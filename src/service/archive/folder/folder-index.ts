@@ -35,7 +35,10 @@ import { readPost } from './read-post.js';
 const LAYOUT = 7;
 /** The approximate maximum number of posts in a block. A block is a day, or a part of a day that has more posts. */
 const BLOCK_POSTS = 16_384;
-/** A compressed file is inflated as a whole to read a line if its text has at most this many bytes. */
+/**
+ * The maximum text size, in bytes, of a compressed file that is inflated as a whole to read a line. A larger
+ * file gets a seekable copy in the index.
+ */
 const MAX_INFLATED = 16 * 1024 * 1024;
 /** An incomplete index that a killed process has left is removed after this time, in milliseconds. */
 const ABANDONED_MS = DAY;
@@ -115,7 +118,10 @@ async function readIndex(path: string): Promise<FolderIndex | undefined> {
   }
 }
 
-/** Builds an index in a temporary folder and renames it, so that an index is always complete. */
+/**
+ * Builds an index in a temporary folder and then renames the folder, so that nobody opens an incomplete
+ * index.
+ */
 async function makeIndex(
   folder: string,
   files: readonly ListedFile[],

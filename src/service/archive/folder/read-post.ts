@@ -21,7 +21,7 @@ import {
 } from '../block.js';
 import type { FileLine } from './folder-files.js';
 
-/** A term of a post with its occurrences. A term that is not a word has none. */
+/** A term of a post, with its occurrences if the term is a word. */
 export type IndexedTerm = readonly [text: string, ...occurrences: Occurrence[]];
 
 /** The data of a post that the index stores. */
@@ -36,8 +36,8 @@ export interface IndexedPost extends SortKey {
 
 const ID_LIMIT = 2n ** 64n;
 /**
- * Terms longer than this are not indexed, because no rule can contain them: a query has at most 2048 characters.
- * The other 64 are a margin.
+ * Terms longer than this are not indexed, because no rule can contain them: a query has at most 2048
+ * characters. 64 more are allowed as a margin.
  */
 const MAX_TERM_UNITS = 2048 + 64;
 
