@@ -81,13 +81,16 @@ export class Compliance {
     for (const listener of this.#listeners) listener(injected);
   }
 
-  /** @internal Returns the injected events, which `replace` takes. */
+  /** @internal Returns the injected events, in the form that `replace` accepts. */
   kept(): readonly KeptEvent[] {
     const window = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
     return this.#injected.within(window).map(({ at, json }) => ({ at, json }));
   }
 
-  /** @internal Replaces the injected events. Sends nothing. @throws OptionError for anything but an event. */
+  /**
+   * @internal Replaces the injected events without sending them to clients. @throws OptionError for anything
+   * but an event.
+   */
   replace(events: readonly KeptEvent[] = []): void {
     const injected = new InjectedEvents();
     for (const { at, json } of events) injected.add(json, at);
@@ -110,7 +113,10 @@ export class Compliance {
     return this.#generated.isOff && this.#injected.isEmpty;
   }
 
-  /** Yields the events of a window as items of a replay, for all partitions, in chronological order. */
+  /**
+   * Yields the events of a window in chronological order, as messages for a replay. Includes the events of
+   * all partitions.
+   */
   async *replayed(window: Window, signal: AbortSignal): AsyncGenerator<Iterable<EventMessage>> {
     for (let from = window.from; from < window.to; from += SEGMENT) {
       const events = await this.within({ from, to: Math.min(from + SEGMENT, window.to) }, signal);

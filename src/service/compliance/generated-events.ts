@@ -101,7 +101,8 @@ export class GeneratedEvents {
     if (this.isOff) return [];
     const events: PrintedEvent[] = [];
     const work = new EventLoopYield(signal);
-    // Events follow their post after known delays, so reading the posts of six windows is enough.
+    // An event follows its post after one of six fixed delays, so only the posts of six time windows are
+    // read.
     for (const delay of DELAYS.flatMap(delay => [delay, delay + UNDO_DELAY])) {
       const posted = { from: window.from - delay - 1000, to: window.to - delay };
       const eventAfterDelay = (id: string, at: number, isRepost: boolean) => {
@@ -114,8 +115,8 @@ export class GeneratedEvents {
           .filter(event => Math.floor((event.at - at) / 1000) * 1000 === delay)
           .map(event => ({ ...event, country }))[0];
       };
-      // Before a post is read, it is unknown whether it is a retweet, so the test assumes a
-      // retweet. Any event of a retweet can be undone, so this misses no post with an event.
+      // Whether a post is a retweet is unknown until it is read. A retweet is assumed, because each of its
+      // events can be undone: the check then covers the event and the event that undoes it.
       const wanted = ({ id, at }: SortKey) => eventAfterDelay(id, at, true) !== undefined;
       for await (const { posts } of archive.scan(posted, { wanted, signal }))
         for (const { at, id, activity } of posts) {
@@ -144,7 +145,7 @@ function kindAt(roll: number): EventKind {
   return 'delete';
 }
 
-/** A post and its author as compliance events name them, by the digits of their ids. */
+/** The ids of a post and its author, as digits, which name them in compliance events. */
 export interface EventPost {
   readonly id: string;
   readonly userId: string;
