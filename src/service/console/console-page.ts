@@ -11,9 +11,9 @@ import { csrfField, hiddenFields, type Message, type MessageAt } from './html/pa
 export interface ShownParts {
   readonly context: ServiceContext;
   readonly jobs: JobEndpoints;
-  /** The addresses for a client that used the origin of the request. */
+  /** The service's addresses, with the origin by which the browser has called it. */
   readonly addresses: Addresses;
-  /** A search that finds posts; `undefined` for an empty archive. */
+  /** Returns a search that finds posts, as an example; `undefined` for an empty archive. */
   firstSearch(): Promise<FirstSearch | undefined>;
 }
 
@@ -49,16 +49,16 @@ ${visitor && html`<form method="post" action="/console/sign-out">${csrfField(vis
 export interface Visit extends Pick<RequestContext, 'url' | 'path' | 'signal'>, ShownParts {
   /** The token that each form must contain. */
   readonly csrf: string;
-  /** Returns the message of the last action for an element. */
+  /** Returns the message of the last action if the element with this id must show it. */
   readonly messageAt: MessageAt;
 }
 
-/** A page of the console. Its `lead` is a sentence that describes it. */
+/** The content of a console page. Its `lead` is the sentence below the heading. */
 export type PageContent = Pick<HtmlPage, 'title' | 'lead' | 'body' | 'status'>;
 
 /**
- * The page to show after a form was sent, and a message. The fragment of `location` names the element that shows
- * the message.
+ * The page to show after a form was sent, and a message. The URL fragment of `location` is the id of the
+ * element that shows the message.
  */
 interface FormRedirect {
   readonly location: string;
@@ -87,8 +87,8 @@ interface Question {
 }
 
 /**
- * Shows a question before a form does something that cannot be undone. `isConfirmed` is true for the form that
- * answers the question.
+ * Returns a page that asks for confirmation before a form does something that cannot be undone. `isConfirmed`
+ * returns true for the form that this page sends.
  */
 export function confirmation(
   { url, csrf }: Visit,

@@ -59,7 +59,6 @@ export function pageRoutes(parts: ConsoleParts): readonly Route[] {
   ];
 }
 
-/** The parts that handlers of the console need. */
 interface HandlerParts extends SignInParts, ShownParts {}
 
 const signOut: Handler<HandlerParts> = async ({ request }, { sessions }) => {

@@ -268,7 +268,10 @@ export function nodeCommand(script: string): string {
   return `node --input-type=module -e ${shellWord(typescriptOf(script))}`;
 }
 
-/** Renders the addresses of a page, with commands for curl and Millrace, in a closed section at its end. */
+/**
+ * Renders a closed section for the end of a page: the endpoints that belong to the page, with commands for
+ * curl and Millrace.
+ */
 export function commandList({ addresses, context }: Visit, page: keyof typeof SECTIONS): Html {
   const endpoints = listedEndpoints(addresses, context.clock.now());
   const others = endpoints.filter(({ section }) => section !== page);

@@ -38,7 +38,9 @@ const PAGE_FAULTS = 5;
  */
 const PATIENCE_MS = 2_000;
 
-/** The page of the clock and the faults. They can be changed if the control path is on. */
+/**
+ * The page of the clock and the faults. Visitors can change both unless the service runs with `--no-control`.
+ */
 export const faultPages: readonly ConsolePage[] = [
   {
     pattern: HERE,
@@ -311,7 +313,10 @@ function controlOf({ input, isRequired }: FaultField, common: Html, value: strin
   return html`<input type="text" autocomplete="off" spellcheck="false"${common} value="${value}">`;
 }
 
-/** Returns the fault that a form describes, without empty fields. `plant` checks it. */
+/**
+ * Returns the fault that a form describes, without empty fields and without validation. `faults.plant`
+ * validates it.
+ */
 function faultOf(kind: Fault['kind'], form: URLSearchParams): Record<string, unknown> {
   const fault: Record<string, unknown> = { kind };
   for (const [name, { input }] of Object.entries(faultFields(kind))) {
@@ -320,7 +325,7 @@ function faultOf(kind: Fault['kind'], form: URLSearchParams): Record<string, unk
     if (input.kind === 'check') fault[name] = true;
     else if (input.kind === 'minutes') fault[name] = given.split(/[\s,]+/);
     else if (input.kind === 'number' || (name === 'times' && given !== 'always'))
-      // Text that is not a number stays text, so that the check names it.
+      // Text that is not a number stays text, so that the error message of the validation quotes it.
       fault[name] = Number.isNaN(Number(given)) ? given : Number(given);
     else fault[name] = given;
   }

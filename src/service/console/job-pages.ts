@@ -293,7 +293,10 @@ function quoteFacts(quote: Quote): Html {
   ])}<p class="hint">A quote tells the number of posts only by its order of magnitude, from a sample of the window.</p>`;
 }
 
-/** Returns the range of an order of magnitude in a quote. Below 1,000, quotes say 100. */
+/**
+ * Formats a quoted number of posts, which is an order of magnitude, as a range. A quote of 100 means any
+ * number below 1,000.
+ */
 function estimatedPosts(quoted: number): string {
   const end = 10 ** String(quoted).length;
   return quoted < 1000

@@ -107,7 +107,7 @@ function goingOn({ context, jobs }: Visit): Html {
 </ul>`;
 }
 
-/** Renders the last message of the last replay that has ended. */
+/** Renders the outcome of the most recent replay that has ended. */
 function lastReplay(replays: readonly LoggedReplay[]): Html {
   const last = replays.find(({ endedAt }) => endedAt !== undefined);
   if (last === undefined) return renderState('no replay has ended', 'idle');

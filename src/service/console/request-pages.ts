@@ -110,7 +110,7 @@ const LOG_COLUMNS: readonly HtmlColumn<LoggedRequest>[] = [
   ),
 ];
 
-/** Returns the rule of a search whose address does not contain it. */
+/** Returns the rule of a search, if the logged address does not show it in readable form. */
 function queryOf({ address, body }: LoggedRequest): string | undefined {
   const given =
     body === undefined

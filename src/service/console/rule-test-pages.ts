@@ -106,7 +106,10 @@ function explained(rule: string, activity: Activity, product: RuleProduct) {
   return { matched, view };
 }
 
-/** Returns the typed post, given as JSON or as plain text. Missing fields are added, as for exact posts. */
+/**
+ * Returns the typed post, given as JSON or as plain text. Missing fields are added, as for the `posts`
+ * option.
+ */
 function activityOf(text: string, { context }: Visit): Activity {
   const isJson = /^\s*[{[]/.test(text);
   const posts = isJson ? splitPosts(Buffer.from(text)) : [JSON.stringify({ text: text.trim() })];

@@ -11,7 +11,10 @@ import type { Sessions } from './html/sessions.js';
 
 export const SIGN_IN = '/console/sign-in';
 
-/** The parts that the sign-in of the console needs. */
+/**
+ * The state that the console's sign-in page uses: the settings, the sessions and the count of failed
+ * attempts.
+ */
 export interface SignInParts {
   readonly settings: ServiceSettings;
   readonly sessions: Sessions<string>;
@@ -27,7 +30,7 @@ export const showSignIn: Handler<SignInParts> = ({ request, url }, parts) => {
   const next = consoleAddress(url.searchParams.get('next'));
   if (sessions.visitor(request).user !== undefined) return seeOther(next);
   const token = url.searchParams.get('token');
-  // The token is not used up by HEAD requests, which link previews send.
+  // A HEAD request does not sign in, because link previews send HEAD requests.
   if (settings.token === undefined || token === null || request.method === 'HEAD')
     return formPage(request, parts, next);
   checkFailures(failures);
@@ -71,7 +74,7 @@ function signedInPage(next: string, headers: Readonly<Record<string, string>>): 
  * Shows the sign-in form. If the service has a token, the form asks for the token, because anyone who reaches
  * the service could sign in with the default login.
  *
- * @param problem Why the last attempt failed, and the email in it.
+ * @param problem The reason why the last attempt failed, if there was one.
  */
 function formPage(
   request: IncomingMessage,
@@ -107,7 +110,10 @@ function consoleAddress(next: string | null): string {
 /** After this many wrong passwords in a minute, further attempts are refused. */
 const MAX_FAILURES = 10;
 
-/** Slows down guessing of passwords. Uses real time, so that moving the clock does not help. */
+/**
+ * Limits failed sign-ins, to slow down password guessing. Uses real time, so that moving the clock does not
+ * lift the limit.
+ */
 export function failedSignIns(): RateWindow {
   return new RateWindow({ requests: MAX_FAILURES, perMs: MINUTE }, { now: () => Date.now() });
 }

@@ -74,7 +74,10 @@ const COLUMNS: readonly HtmlColumn<FamilyState>[] = [
   ),
 ];
 
-/** Returns the families that a fault names, or that its kind implies; `undefined` if it can affect any request. */
+/**
+ * Returns the families of endpoints that a fault names, or that its kind implies; `undefined` if it can
+ * affect any request.
+ */
 function targetsOf(fault: PlantedFault): readonly Endpoint[] | undefined {
   if (isJobFault(fault)) return ['jobs'];
   if ('endpoint' in fault && fault.endpoint !== undefined) return [fault.endpoint];
@@ -100,7 +103,7 @@ function faultLine(fault: PlantedFault): Html {
   return html`<div><strong>${fault.kind}</strong> ${whatOf(fault)}${aimOf(fault)}</div>`;
 }
 
-/** Describes the path or the job title to which a fault is limited. */
+/** Describes the path or the job title to which a fault is limited; empty if it has no such limit. */
 function aimOf(fault: PlantedFault): string {
   if ('path' in fault && fault.path !== undefined) return ` (addresses with “${fault.path}”)`;
   return 'title' in fault && fault.title !== undefined ? ` (job “${fault.title}”)` : '';

@@ -24,7 +24,6 @@ import {
 } from './html/page-parts.js';
 import { Sessions, type Visitor } from './html/sessions.js';
 
-/** The parts that the pages for end users need. */
 interface UserParts extends Visitor<User> {
   readonly oauth: OAuthProvider;
   readonly sessions: Sessions<User>;
@@ -32,8 +31,8 @@ interface UserParts extends Visitor<User> {
 
 /**
  * Returns the routes of the pages for end users: sign-in with consent, which is step 2 of OAuth 1.0a, and the
- * list of their grants. `authenticate` skips the question if the application already has a grant; `authorize`
- * always asks.
+ * list of their grants. `authenticate` skips the consent form if the application already has a grant;
+ * `authorize` always shows it.
  */
 export function userRoutes({ oauth, settings }: ServiceContext): readonly Route[] {
   const sessions = new Sessions<User>('millrace-user', '/oauth');
@@ -51,7 +50,7 @@ export function userRoutes({ oauth, settings }: ServiceContext): readonly Route[
 const authenticate: Handler<UserParts> = (incoming, parts) => {
   const { token, pending } = pendingOf(incoming, parts);
   const { user, oauth } = parts;
-  // The token is not used up by HEAD requests, which link previews send.
+  // A HEAD request does not use up the request token, because link previews send HEAD requests.
   const isHead = incoming.request.method === 'HEAD';
   return user !== undefined && !isHead && oauth.isGranted(user, pending.application)
     ? allow(token, user, pending, oauth)

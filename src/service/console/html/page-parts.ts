@@ -122,7 +122,7 @@ export interface Said {
   readonly until: number;
 }
 
-/** Returns the message for the element with this id, if there is one. */
+/** Returns the message if the element with this id must show it; otherwise `undefined`. */
 export type MessageAt = (id: string) => Html | undefined;
 
 /**

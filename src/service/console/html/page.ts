@@ -12,7 +12,7 @@ export const CONSOLE_HOME = '/console';
 export const GRANTS_PATH = '/oauth/grants';
 
 /**
- * The parts of the service that have pages, with the first page of each. They are shown after the name of the
+ * The areas of the website, with the first page of each. The header shows the area after the name of the
  * service.
  */
 const AREAS = { console: CONSOLE_HOME, accounts: GRANTS_PATH };
@@ -31,8 +31,8 @@ export interface HtmlPage {
   readonly status?: number | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /**
-   * Another origin to which a form of the page may redirect. It must be named, because browsers also check the
-   * redirects of a form.
+   * Another origin to which a form of the page may redirect. The `Content-Security-Policy` header must list
+   * it, because browsers apply the policy to the redirects of a form, too.
    */
   readonly formTarget?: string | undefined;
 }

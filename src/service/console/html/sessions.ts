@@ -130,8 +130,7 @@ export class Sessions<User> {
     const session = this.#session(this.#idOf(request) ?? '');
     const said = session?.said;
     if (said?.path === path && said.until > Date.now()) return said;
-    // A response to HEAD shows no message. The script of a page loads only parts that have no
-    // messages.
+    // A request with HEAD or from the script of a page shows no message, so it does not remove one.
     const isShown = request.method !== 'HEAD' && request.headers['sec-fetch-dest'] !== 'empty';
     if (session !== undefined && isShown) session.said = undefined;
     return undefined;
@@ -180,8 +179,8 @@ const CROSS_SITE =
   'Nothing was changed. Go back, load the page again, and send the form once more.';
 
 /**
- * Returns whether a request comes from this origin, by the headers that browsers add. `Origin` is `null`,
- * because the pages send no referrer.
+ * Returns whether a request comes from a page of this service, by the headers that browsers add. For forms of
+ * these pages, `Origin` is `null`, because the pages send no referrer.
  */
 function isSameOrigin({ headers }: IncomingMessage): boolean {
   const site = headers['sec-fetch-site'] ?? 'same-origin';

@@ -85,8 +85,8 @@ export interface ListOptions<Row> extends HtmlTableOptions<Row>, PageOptions {
 }
 
 /**
- * Renders one page of a long list, newest first, with links to newer and older pages. `suffix` is `, page 2`
- * for the title of the page; empty on the first page.
+ * Renders one page of a long list, newest first, with links to newer and older pages. The result's `suffix`
+ * is for the page title: `, page 2`, or empty on the first page.
  */
 export function listPage<Row>(
   url: URL,
