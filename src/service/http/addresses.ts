@@ -26,7 +26,10 @@ export interface Addresses {
   readonly consoleUrl: string;
   /** `{status_url}`: the status page. */
   readonly statusUrl: string;
-  /** The id by which a checkpoint recognises the posts of this service. Absent with an `Archive` of the caller. */
+  /**
+   * The id by which a checkpoint recognises the posts of this service. `undefined` if the caller passed its
+   * own `Archive`.
+   */
   readonly localService: string | undefined;
   readonly account: string;
   /** The label of the search endpoints. */

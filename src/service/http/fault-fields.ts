@@ -15,7 +15,9 @@ import { parseTimestamp } from '../../base/time.js';
 import type { Fault, JobFault, RequestFault, StreamFault } from './fault-types.js';
 import { ENDPOINT_NAMES } from './router.js';
 
-/** A field of a fault: how it is checked, and how a form shows it. Its `meaning` is the label. */
+/**
+ * A field of a fault: how it is validated, and how a form shows it. Its `meaning` is its label in the form.
+ */
 export type FaultField = Option<unknown> & FieldDisplay;
 
 interface FieldDisplay {
@@ -110,7 +112,7 @@ type FaultTable = {
   };
 };
 
-/** Every kind of fault. The check of planted faults and the console's form are created from this table. */
+/** Every kind of fault. The validation of planted faults and the console's form use this table. */
 export const FAULT_TABLE = {
   status: {
     target: 'request',

@@ -38,8 +38,8 @@ export function urlOf(server: Server, host: string): string {
 }
 
 /**
- * Returns the URL of a server that listens on this host. If the host stands for all addresses, the URL is for
- * clients on other machines.
+ * Returns the URL of a server that listens on this host. For `0.0.0.0` and `::`, which mean all addresses of
+ * this machine, the URL has an address that other machines can reach.
  */
 export function urlAt(host: string, port: number): string {
   const name = EVERY_ADDRESS.includes(host) ? outerAddress() : host;
@@ -48,7 +48,7 @@ export function urlAt(host: string, port: number): string {
 
 const EVERY_ADDRESS = ['0.0.0.0', '::'];
 
-/** Returns an address at which other machines can reach this machine. */
+/** Returns an address at which other machines can reach this machine; 127.0.0.1 if it has none. */
 function outerAddress(): string {
   const outer = Object.values(networkInterfaces())
     .flatMap(addresses => addresses ?? [])

@@ -84,7 +84,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
     return this.#backlog >= Math.min(BATCH_BYTES, this.#options.backlogBytes / 2);
   }
 
-  /** Sends a message without its line end. Does nothing after the end of the stream. */
+  /** Sends a message, given without its line end. Does nothing after the end of the stream. */
   push(message: Uint8Array): void {
     if (!this.isOpen) return;
     const { backlogBytes, cut } = this.#options;
@@ -215,8 +215,8 @@ function isBoundary({ within = 'boundary' }: ContentCutFault): boolean {
 }
 
 /**
- * Removes carriage returns from a message, which are white space in JSON. A message may contain line feeds,
- * but not carriage returns.
+ * Replaces carriage returns in a message by spaces; both are white space in JSON. A message in a stream may
+ * contain line feeds, but not carriage returns.
  */
 function withoutCarriageReturns(message: Uint8Array): Uint8Array {
   if (!message.includes(CARRIAGE_RETURN)) return message;

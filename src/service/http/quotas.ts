@@ -113,7 +113,10 @@ export class RateWindow {
     if (this.rate.requests !== Number.POSITIVE_INFINITY) this.#times.push(at);
   }
 
-  /** Removes times outside of the window. If the clock was set back, there are times in the future. */
+  /**
+   * Removes times outside of the window, including times in the future, which exist if the clock was set
+   * back.
+   */
   #forget(now: number): void {
     const { perMs, byDay } = this.rate;
     const start = byDay ? floorTo(DAY, now) - 1 : now - perMs;

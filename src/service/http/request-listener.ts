@@ -157,7 +157,10 @@ export class RequestListener {
     return route.handle({ request, method, url, path, signal, countPosts, bucketsUntilTimeout });
   }
 
-  /** Returns the fault that hits the body. The body of an error can be hit, too. */
+  /**
+   * Returns the fault that hits the body of the response, if there is one. It can also hit the body of an
+   * error response.
+   */
   #bodyHit(matched: MatchedFaults | undefined): BodyHit | undefined {
     const fault = matched?.other;
     if (fault === undefined || fault.kind === 'status' || fault.kind === 'counts-timeout')

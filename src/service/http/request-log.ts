@@ -16,7 +16,7 @@ export interface RequestEntry {
   readonly number: number;
   /** The time of arrival by the service's clock. */
   readonly at: Date;
-  /** The family of the address; absent if it belongs to none. */
+  /** The family of endpoints that the address belongs to; absent for an unknown address. */
   readonly endpoint?: Endpoint | undefined;
   readonly method: string;
   readonly path: string;
@@ -49,7 +49,7 @@ export interface RequestFilter {
   readonly method?: string | undefined;
   /** Selects requests whose response has this status. */
   readonly status?: number | undefined;
-  /** Selects requests with a greater number. */
+  /** Selects requests with a greater `number` than this. */
   readonly after?: number | undefined;
 }
 
@@ -86,7 +86,7 @@ export interface LoggedRequest
 const MAX_REQUESTS = 500;
 const MAX_ADDRESS_LENGTH = 300;
 
-/** The last requests of all families except pages. */
+/** The last 500 requests, without requests of pages. */
 export class RequestLog {
   /** The totals of all requests except requests to pages and the control path. */
   readonly totals: MinuteTotals;
@@ -194,7 +194,8 @@ export class MinuteTotals {
   add(what: keyof OverviewTotals, count = 1): void {
     const minute = floorTo(MINUTE, this.#now());
     const none = (): OverviewTotals => ({ requests: 0, posts: 0, jobs: 0, connections: 0 });
-    // After a move of the clock, some of the minutes may be older than an hour.
+    // Minutes outside of the last hour are removed. After a move of the clock, they may be older or in the
+    // future.
     if (!this.#minutes.has(minute))
       for (const other of this.#minutes.keys())
         if (other > minute || other <= minute - HOUR) this.#minutes.delete(other);
@@ -231,7 +232,7 @@ const WAIT = {
   timeoutMs: milliseconds('the longest wait', { default: 10_000 }),
 };
 
-/** Returns the last requests of a service in the form for tests, in order of arrival. @throws OptionError */
+/** Returns the logged requests that match a filter, in order of arrival. @throws OptionError */
 export function requestEntries(log: RequestLog, filter: RequestFilter): readonly RequestEntry[] {
   const checked = checkOptions<RequestFilter, typeof FILTER>('service.requests', FILTER, filter);
   return matching(log, checked).map(entryOf);

@@ -20,7 +20,7 @@ export const ENDPOINT_NAMES = [
 /** A family of endpoints, by the name that faults use. */
 export type Endpoint = (typeof ENDPOINT_NAMES)[number];
 
-/** A request in the form in which its handler receives it. */
+/** A request, as a handler receives it. */
 export interface RequestContext {
   readonly request: IncomingMessage;
   /** The method. HEAD counts as GET. */
@@ -30,9 +30,9 @@ export interface RequestContext {
   readonly path: Readonly<Record<string, string>>;
   /** Fires if the client has disconnected or the service stops. */
   readonly signal: AbortSignal;
-  /** Adds posts of the response to the log of requests. */
+  /** Adds a number of posts in the response to the log of requests. */
   countPosts(count: number): void;
-  /** The number of whole buckets after which a planted timeout ends a page of counts. */
+  /** The number of whole buckets after which a planted `counts-timeout` fault ends a page of counts. */
   readonly bucketsUntilTimeout?: number | undefined;
 }
 
@@ -76,7 +76,10 @@ export interface Route extends RouteFamily {
   handle(incoming: RequestContext): HandlerResponse | Promise<HandlerResponse>;
 }
 
-/** Answers the requests that have one method and one pattern. `parts` is the result of the family's `enter`. */
+/**
+ * Answers the requests that have one method and one pattern. `parts` is the value that `enter` has returned,
+ * see `routesOf`.
+ */
 export type Handler<Parts> = (
   incoming: RequestContext,
   parts: Parts,

@@ -111,8 +111,8 @@ export function limitsOf(option: LimitsOption): Limits {
 }
 
 /**
- * The rates that clients observe, by family of calls. If a rate counts only one kind of call, the kind follows
- * its name.
+ * The rates by which a client limits its calls, by family of calls. Each entry names a rate. If the rate
+ * counts only one kind of call, the kind follows.
  */
 const CLIENT_RATES = {
   search: [['searchRate']],
@@ -124,7 +124,7 @@ const CLIENT_RATES = {
   usage: [['usageRate']],
 } as const satisfies Readonly<Record<string, readonly (readonly [keyof Limits, string?])[]>>;
 
-/** A rate that a client observes. `kind` is the same as in the option `limits` of `account()`. */
+/** A rate by which a client limits its calls. `kind` is the same as in the option `limits` of `account()`. */
 export interface ClientRate {
   readonly requests: number;
   readonly perMs: number;
