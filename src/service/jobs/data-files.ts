@@ -9,7 +9,6 @@ import type { ServiceContext } from '../service-context.js';
 import { type JobRecord, segmentPath } from './job-record.js';
 import type { ServiceJobs } from './service-jobs.js';
 
-/** The parts that the route of data files needs. */
 interface DataParts {
   readonly context: ServiceContext;
   readonly urls: DataUrls;
@@ -17,7 +16,7 @@ interface DataParts {
 }
 
 /**
- * Returns the route of data files under signed URLs. They are on the second origin, or, if the service has a
+ * Returns the route of data files under signed URLs. They are on a separate origin, or, if the service has a
  * token, on the origin of the service. Until it expires, the URL alone grants access.
  */
 export function dataRoutes(parts: DataParts): readonly Route[] {

@@ -131,7 +131,7 @@ function orderOfMagnitude(count: number): number {
   return 10 ** (String(Math.floor(count)).length - 1);
 }
 
-/** Megabytes, rounded to hundreds of bytes, because jobs over a generated archive are small. */
+/** Converts bytes to megabytes, rounded to 100 bytes, because jobs over a generated archive are small. */
 export function megabytes(bytes: number): number {
   return Math.round(bytes / 100) / 10_000;
 }

@@ -18,7 +18,7 @@ export interface GenerateFilesOptions {
   readonly store: JobStore;
   /** The files that were written so far. Each new file is appended. */
   readonly files: DataFile[];
-  /** Whether each file ends in an `info` line. The `sent` of the line is the start of the run. */
+  /** Whether each file ends in an `info` line. Its `sent` is the time at which the job began to run. */
   readonly infoLine: boolean;
   readonly signal: AbortSignal;
   /** Called with the ids of the posts in each file, after it was written. */

@@ -34,7 +34,9 @@ import {
 } from './job-views.js';
 import { type KeptJob, ServiceJobs } from './service-jobs.js';
 
-/** The endpoints of historical jobs, and the second origin, which serves their files on loopback. */
+/**
+ * The endpoints of historical jobs, and the server of their files, which has a separate origin on loopback.
+ */
 export class JobEndpoints {
   readonly context: ServiceContext;
   readonly urls: DataUrls;
@@ -85,7 +87,7 @@ export class JobEndpoints {
   }
 
   /**
-   * Loads the stored jobs. Even a service that is not started, and so runs no jobs, may have a state folder with
+   * Loads the stored jobs. A service that was not started runs no jobs, but its state folder may contain
    * some.
    */
   #load(): Promise<void> {
@@ -129,7 +131,6 @@ export class JobEndpoints {
   }
 }
 
-/** The parts that handlers of jobs need. */
 interface JobParts {
   readonly access: JobEndpoints;
   readonly address: JobAddress;

@@ -26,9 +26,9 @@ export interface JobDependencies {
 }
 
 /**
- * Takes a job through its states. A state lasts for its dwell time by the service's clock, or until its work is
- * done, whichever takes longer. Each state begins at its scheduled time, even if the clock jumps past several
- * states.
+ * Takes a job through its states. A state lasts until its work is done, and at least for its dwell time
+ * (`jobDwellMs`) by the service's clock. Each state begins at its scheduled time, even if the clock jumps
+ * past several states.
  */
 export class JobRunner {
   readonly files: DataFile[];

@@ -28,7 +28,7 @@ export interface FileAddress extends JobAddress {
   readonly expiresAt: number;
 }
 
-/** Returns a job in the form for every response except the list. */
+/** Returns the JSON of a job, for every response except the list of jobs. */
 export function jobView(runner: JobRunner, address: JobAddress, activityCountOff = 0): object {
   const { job, files, percentComplete } = runner;
   const { status, quote, acceptedBy, acceptedAt, completedAt = 0 } = job;
