@@ -3,15 +3,12 @@ import type { Addresses } from './http/addresses.js';
 import { isWithoutRates } from './http/service-limits.js';
 
 /**
- * Returns the environment variables from which `account()` reads the service's addresses, names and credentials.
+ * Returns the environment variables from which `account()` reads the service's addresses, names and
+ * credentials.
  *
  * @param given The environment in which these variables will be set. If it has addresses or relaxed limits of
- * another service, the result sets them to empty strings, which count as absent. Otherwise, they would override
- * `MILLRACE_URL`.
- *
- * @param given The environment in which they will be set. If it has addresses or relaxed limits of another
- * service, these are set to empty strings, which count as absent. Otherwise they would override
- * `MILLRACE_URL`.
+ * another service, the result sets them to empty strings, which count as absent. Otherwise, they would
+ * override `MILLRACE_URL`.
  */
 export function environmentOf(
   addresses: Addresses,
@@ -45,8 +42,8 @@ export function environmentOf(
 }
 
 /**
- * Prints one line for each variable. A shell can read every line. Node can read a line from a `.env` file,
- * unless its value needs shell syntax.
+ * Formats the variables as one `export` line each, for a shell. Node can also read a line from a `.env` file,
+ * unless its value needs shell escapes.
  */
 export function exportLines(variables: Readonly<Record<string, string>>): string {
   return Object.entries(variables)
@@ -56,8 +53,8 @@ export function exportLines(variables: Readonly<Record<string, string>>): string
 
 /**
  * Quotes a value in single quotes, in which a shell and a `.env` file read everything literally. A value that
- * contains a single quote gets double quotes. If such a value also needs an escape, it is quoted for a shell
- * only, because a `.env` file does not support escapes.
+ * contains a single quote is put in double quotes. If it also contains a character that double quotes do not
+ * protect, the result works only in a shell, because a `.env` file does not support escapes.
  */
 function quoted(value: string): string {
   if (!value.includes("'")) return `'${value}'`;
@@ -73,10 +70,12 @@ export function shellWord(text: string): string {
 const TIMEOUT_MS = 10_000;
 
 /**
- * Requests the addresses, names and credentials of the service at a URL, through its control path.
+ * Requests the addresses, names and credentials of the service that runs at a URL, from its
+ * `/_control/addresses`.
  *
- * @param startedBy The command that starts the service, for messages.
- * @throws ConnectionError if no service answers there; OptionError if its token is missing.
+ * @param startedBy The command that starts the service, for error messages.
+ * @throws ConnectionError if no local service answers at the URL; OptionError if the service requires a token
+ * and `token` is absent or wrong.
  */
 export async function addressesOfRunning(
   url: string,

@@ -64,7 +64,10 @@ const DETAILS: Readonly<
   control: { name: 'no-control' },
 };
 
-/** The flags of the service: one for each option in `DETAILS`, and flags of the command itself. */
+/**
+ * The flags of `millrace-service`: one for each option in `DETAILS`, and flags of the command itself, such as
+ * `--json`.
+ */
 const SERVICE_FLAGS: Flags = [
   ...flagsOf({ port: PORT }),
   ...flagsOf(SERVICE_OPTIONS, Object.keys(DETAILS) as (keyof typeof DETAILS)[], DETAILS),
@@ -148,8 +151,7 @@ async function run(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
   if (process.env.npm_lifecycle_event !== undefined) onParentGone(end);
   const addresses = await service.start(port as number | undefined);
-  // An error is ignored, because a running service must not end only because nobody can read its
-  // addresses.
+  // If the addresses cannot be printed, the error is only reported, because the service can still be used.
   await print(
     json === true
       ? `${addressesLine(addresses)}\n`
@@ -162,9 +164,9 @@ function print(text: string): Promise<void> {
 }
 
 /**
- * Reads posts from a file, in the format of the control path.
+ * Reads posts from a file: one JSON object, an array of objects, or one object per line.
  *
- * @throws OptionError for a file that cannot be read.
+ * @throws OptionError for a file that cannot be read, or that contains anything else.
  */
 function postsOption(file: unknown): Pick<ServiceOptions, 'posts'> {
   if (file === undefined) return {};

@@ -16,7 +16,7 @@ export interface KeptClock {
 
 /**
  * The service's only clock. It runs with real time, shifted by any amount, or is frozen. Expiries, rate
- * windows and the age of posts depend on it. Waits such as a stalled body are in real time.
+ * limits and the age of posts depend on it. Delays of planted faults, such as a stalled body, use real time.
  */
 export class Clock {
   #offset = 0;
@@ -127,9 +127,9 @@ export class Clock {
   }
 
   /**
-   * Calls a function once the clock has reached an instant, with that instant. If the clock moves past several
-   * instants, the functions are called in the order of their instants, including those that a call schedules on
-   * the way. Returns a function that cancels the call.
+   * Calls a function once the clock has reached an instant, with that instant. If the clock moves past
+   * several instants, the functions are called in the order of their instants, including functions that an
+   * earlier one schedules. Returns a function that cancels the call.
    */
   at(instant: number, ring: (at: number) => void): () => void {
     const alarm: Alarm = { at: instant, ring };

@@ -31,10 +31,10 @@ const MAX_SNAPSHOT_BYTES = 1024 * 1024 * 1024;
  */
 const MAX_SETTLE_MS = 2_000;
 
-/** The service as the control path uses it. It has the same methods as `Service`. */
+/** The parts of `Service` that the control path uses. */
 export interface ControlledService {
   readonly service: {
-    /** The methods check the values that a request contains. */
+    /** The arguments are `unknown`, because they come from a request. The methods validate them. */
     reset(...parts: readonly unknown[]): Promise<unknown>;
     restore(snapshot: unknown): Promise<void>;
     snapshot(): Promise<unknown>;
@@ -254,8 +254,8 @@ function checkIsLocal({ request }: RequestContext): void {
 }
 
 /**
- * Checks the token, which a page of another site does not know. Such a page is also refused by its `Origin`, so
- * that it cannot use a token that it has got.
+ * Checks the token, which a page of another site does not know. Refuses any request with an `Origin`, so that
+ * a page that has obtained the token cannot use it.
  */
 function checkToken({ request }: RequestContext, token: string): void {
   const { authorization, origin } = request.headers;

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 /** The time of work between two yields to the event loop, in milliseconds. */
 const WORK_MS = 10;
 
-/** Resolves when the last waiting piece of work has had its turn. */
+/** The end of the queue of paused work: resolves when all work that paused earlier has yielded. */
 let lastTurn: Promise<void> = Promise.resolve();
 
 /**
