@@ -15,7 +15,7 @@ type Millrace = typeof import('millrace');
 
 const NOW = Date.UTC(2024, 4, 15, 12, 34, 56);
 const MINUTE = 60_000;
-/** The start of the replayed minutes. */
+/** A whole minute, 2 hours before `NOW`, at which the replays start. */
 const FROM = NOW - (NOW % MINUTE) - 120 * MINUTE;
 const COUNT = 20;
 
@@ -57,7 +57,10 @@ const CELLS: readonly (Cell & { run(millrace: Millrace, trial: Trial): Promise<C
   },
 ];
 
-/** Checks promises about single calls and limits that no pipeline of the matrix covers. */
+/**
+ * Checks promises that the other fault tests do not cover: calls that cost money, limits, and a
+ * second run on the same output.
+ */
 export const calls: Part = {
   name: 'calls',
   title: 'Calls and limits',
@@ -74,7 +77,10 @@ export const calls: Part = {
   }),
 };
 
-/** Starts a service at a fixed time. The library's waits advance its clock. */
+/**
+ * Starts a service with a frozen clock. When the library waits, this clock advances and no real
+ * time passes.
+ */
 async function withService<T>(
   options: Parameters<typeof createService>[0],
   work: (service: Service, addresses: Addresses) => Promise<T>,
@@ -177,7 +183,10 @@ async function withinLimit(millrace: Millrace, { random, folder }: Trial): Promi
   });
 }
 
-/** Runs a script once. Its rate limiter knows of no earlier requests, as in a new process. */
+/**
+ * Replays a window into files. Creates a new account, whose rate limiter knows of no earlier
+ * requests, as in a new process.
+ */
 async function replayTo(
   { account, dedupe, files, pipeline, replay }: Millrace,
   service: Service,
@@ -227,7 +236,7 @@ async function mustHave(
   return lines.length;
 }
 
-/** Returns the posts of a window, requested without the library. */
+/** Fetches the posts of a replay window over HTTP, without the library. */
 async function replayed(
   addresses: Addresses,
   window: Record<string, string>,
@@ -305,8 +314,8 @@ async function secondRun(millrace: Millrace, { random, folder }: Trial): Promise
 }
 
 /**
- * Checks a run that fails in the middle. In the next run, the source delivers fewer posts after the
- * last cursor than in the failed run.
+ * Fails a run that has written many posts since its last commit. The next run writes fewer posts,
+ * and no uncommitted post may remain in the file.
  */
 async function otherOrder(millrace: Millrace, { random, folder }: Trial): Promise<Counts> {
   const { Flow, files, pipeline } = millrace;

@@ -36,14 +36,16 @@ const EXAMPLES = {
 type Database = keyof typeof EXAMPLES;
 
 /**
- * Kills happen up to this time. It is about twice as long as a run without a fault, so some kills
- * come too late.
+ * The latest time of a kill, in ms after the start. A run without a fault takes about half as long,
+ * so some kills come too late.
  */
 const RUN_MS = 900;
-/** Before this time, no script has written anything. */
+/**
+ * The earliest time of a kill, in ms after the start. Until then, no script has written anything.
+ */
 const MIN_MS = 100;
 
-/** The free space on the disk. It is less than a run needs. */
+/** The free space on the small disk: less than a run needs. */
 const ROOM_KIB = { sqlite: 500, duckdb: 900, 'files and sqlite': 900 } as const;
 
 const HOLDS =
@@ -154,7 +156,10 @@ class Shared {
     return server;
   }
 
-  /** Starts the script of a database. */
+  /**
+   * Starts the example script that writes to a database. `place` is the folder or the small disk
+   * that it writes to.
+   */
   start(database: Database, place: string | SmallDisk, env: Readonly<Record<string, string>> = {}) {
     const script = path.join(this.#scripts, `${EXAMPLES[database]}.js`);
     const onDisk = ['sh', '-c', 'cd /mnt && exec "$@"', 'sh'];
@@ -165,7 +170,6 @@ class Shared {
     return { child, ended: outputOf(child) };
   }
 
-  /** Starts the script of a database as a process that can be killed. */
   startToKill(
     database: Database,
     cwd: string,
@@ -192,7 +196,10 @@ class Shared {
     }
   }
 
-  /** Waits longer than a run takes, frees space on the disk, and runs the script to its end. */
+  /**
+   * Keeps the disk full for longer than a run takes. Then frees space and runs the script until it
+   * completes.
+   */
   async whileFull(
     {
       database,
@@ -211,7 +218,7 @@ class Shared {
     const isRunning = !isOver;
     await disk.free();
     if (server !== undefined) {
-      // If the server has no space for its log, it ends by itself.
+      // The server exits when its log does not fit on the disk, so it must be restarted.
       await server.kill();
       await server.start();
     }
@@ -266,9 +273,8 @@ async function contentsOf(
 }
 
 /**
- * Reads the rows. They must be the posts in the files. Only the bytes of the files that the
- * checkpoint covers are compared, because files have further bytes if a commit has synced them but
- * lost its transaction.
+ * Reads the rows and checks that they are the posts in the files. Compares only the bytes of a file
+ * that the checkpoint covers: a commit may have synced more bytes and then lost its transaction.
  */
 async function readFilesAndSqlite(folder: string): Promise<Contents> {
   const contents = readSqlite(path.join(folder, 'posts.sqlite'));
@@ -325,7 +331,7 @@ async function serverKilled(shared: Shared, { random, folder }: Trial): Promise<
   await sleep(random.whole(0, 1_000));
   await server.start();
   const { code, stderr } = await ended;
-  // The first call of a run is not retried.
+  // The script may fail, because it does not retry its first database call.
   if (code !== 0) mustBeTyped(stderr);
   const errors = code === 0 ? 0 : 1 + (await shared.finish('postgres', folder, server.env()));
   return { hits: Number(isHit), errors, ...shared.mustBeComplete(await readPostgres(server)) };
@@ -333,7 +339,7 @@ async function serverKilled(shared: Shared, { random, folder }: Trial): Promise<
 
 async function cutInCommit(shared: Shared, { random, folder }: Trial): Promise<Counts> {
   const server = await shared.server();
-  // The first commit is made when the run starts, and it is not retried.
+  // Never cuts the first commit: a run makes it at the start and does not retry it.
   const cutter = await CommitCutter.open(server.port, {
     at: random.whole(2, 5),
     lost: random.pick(['request', 'answer'] as const),

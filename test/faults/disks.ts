@@ -24,7 +24,8 @@ const LMDB_FAULTS: readonly DiskFault[] = ['kill', 'power', 'ENOSPC', 'EIO'];
 const MISSING = withoutStrace();
 
 /**
- * Each trial tries a cell at every call of the disk. The seed decides which unsynced data survives.
+ * Injects each disk fault at every file-system call, for each kind of stored files. The seed
+ * decides which unsynced data survives a power cut.
  */
 export const disks: Part = {
   name: 'disks',
@@ -66,8 +67,8 @@ export const disks: Part = {
 function lmdbCell(what: string, fault: DiskFault): Cell {
   const name = `${what}/${fault}`;
   if (MISSING !== undefined) return { name, expects: 'none', why: MISSING };
-  // Each call needs a separate process, so there are only two trials. In one of them, the same
-  // process retries the call, in the other one, the next process continues.
+  // Every failing call needs its own process, so only two seeds run. Over both seeds, each call is
+  // retried once in the same process, and once the next process continues.
   const seeds = fault === 'power' ? undefined : 2;
   return { name, expects: 'holds', why: FAULTS[fault], seeds };
 }
@@ -101,7 +102,7 @@ function render(results: readonly CellResult[]): string {
   ].join('\n');
 }
 
-/** Returns why a cell does not exist, in a few words. */
+/** Returns why a fault was not tried on a kind of files, as the text of the table cell. */
 function untried(name: string, fault: DiskFault): string {
   if (fault !== 'unreadable') return 'not tried yet';
   if (KEPT_BY_LMDB.has(name)) return 'mapped';

@@ -9,10 +9,7 @@ import { runSuite, type SuiteFigures } from './run-suite.js';
 import { currentCommit } from './staleness.js';
 
 const BUSY_LOOPS = 8;
-/**
- * The file with one line for each run of the suite. The script is started from the root of the
- * project.
- */
+/** Log with one JSON line for each run of the test suite, relative to the root of the project. */
 const RUNS = 'test/faults/suite-runs.jsonl';
 
 interface SuiteRun {
@@ -96,8 +93,8 @@ function sinceFailure(runs: readonly SuiteRun[]): readonly SuiteRun[] {
 }
 
 /**
- * Returns how many runs, including this one, were in progress at the same time as it. Concurrent
- * runs take longer.
+ * Returns how many runs were in progress at the same time as this run, including this run.
+ * Concurrent runs take longer.
  */
 function together(run: SuiteRun, runs: readonly SuiteRun[]): number {
   return runs.filter(other => began(run) < ended(other) && began(other) < ended(run)).length;
@@ -115,7 +112,7 @@ function ended(run: SuiteRun): number {
   return began(run) + Math.max(run.seconds - 60, 1);
 }
 
-/** Combines all runs of a cell into one result. */
+/** Combines all recorded runs of one kind into one result. */
 function resultOf(cell: string, rest: Pick<RecordedCell, 'expects' | 'why'>): RecordedCell[] {
   const runs = runsOf(cell);
   const last = runs.at(-1);

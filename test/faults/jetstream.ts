@@ -44,8 +44,8 @@ const SERVER_CELLS = [...READER_CELLS, ...PUBLISHER_CELLS].map(
     hasNatsServer ? cell : { name: cell.name, expects: 'none', why: cell.why ?? INSTALL },
 );
 /**
- * If a fault takes no effect, its trial is repeated at another place, up to this number of
- * attempts.
+ * The maximum number of attempts of a trial. Each attempt plants the fault at another place, until
+ * it takes effect.
  */
 const DRAWS = 5;
 

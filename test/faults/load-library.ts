@@ -61,15 +61,15 @@ interface Modules {
 }
 
 /**
- * Loads a module from the library of the run. This is the compiled library, another library, or
- * `src/` in vitest, which compiles it.
+ * Loads a module from the tested library: the compiled library, the folder given with `--library`,
+ * or `src/` in vitest, which compiles it.
  */
 export function loadModule<N extends keyof Modules>(library: URL, name: N): Promise<Modules[N]> {
   const extension = library.pathname.endsWith('/src/') ? 'ts' : 'js';
   return import(new URL(`${name}.${extension}`, library).href);
 }
 
-/** Loads the public exports of the library of the run. */
+/** Loads the public exports of the tested library. */
 export function loadLibrary({
   library,
 }: Pick<Setting, 'library'>): Promise<typeof import('millrace')> {

@@ -40,8 +40,8 @@ interface Kind {
   /** The memory that each item may add. @default 0 */
   readonly itemBytes?: number;
   /**
-   * The memory beyond the memory before the run that does not depend on the number of items, such
-   * as the memory of a step. @default 64 MiB
+   * How much the memory may exceed its value before the run, however many items there are. Covers
+   * the memory of a step, for example. @default 64 MiB
    */
   readonly workBytes?: number;
   /** Whether memory must stay constant in the second half of the run. @default false */
@@ -95,7 +95,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
           };
           course.step();
         }
-        // The first commit writes this file.
+        // The file does not exist before the first commit.
         const writtenAt = () =>
           statSync(checkpoint, { bigint: true, throwIfNoEntry: false })?.mtimeNs;
         let [commits, last] = [0, writtenAt()];

@@ -2,13 +2,13 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { Random } from './random.js';
 
-/** The required outcome of a cell. Every trial checks it. */
+/** The required outcome of a cell, such as a pipeline under a fault. Every trial checks it. */
 export type Expectation =
-  /** Without help, every item is output once in the end. */
+  /** The run completes without help and outputs every item once. */
   | 'recovers'
   /**
-   * Without help, every item is output once in the end, after a wait for a rate limit, a silent
-   * connection or a later time.
+   * The run completes without help and outputs every item once, after a wait for a rate limit, a
+   * silent connection or a later time.
    */
   | 'waits'
   /**
@@ -20,12 +20,15 @@ export type Expectation =
    * Gaps report exactly the minutes that the service cannot deliver. All other items are output.
    */
   | 'gap'
-  /** The part itself makes the promise, which `why` states. */
+  /** `why` states what the cell promises. */
   | 'holds'
   /** The combination makes no sense, as `why` explains, and has no trials. */
   | 'none';
 
-/** One cell of a part's table: a pipeline under a fault, a parser, or a disk call. */
+/**
+ * One combination that a part of `npm run faults` tries: a pipeline under a fault, a parser, or a
+ * disk call.
+ */
 export interface Cell {
   /** A name that is unique in its part, such as `search/reset`. `--cell` selects it. */
   readonly name: string;
@@ -61,7 +64,7 @@ export interface Part {
   render?(results: readonly CellResult[]): string;
 }
 
-/** The library and the folder that a part receives before its first cell. */
+/** The library and the folder that a part receives before it tries its first cell. */
 export interface Setting {
   /**
    * The URL of the folder of the compiled library, or of another library, ending in a slash. A part
@@ -145,9 +148,8 @@ export function cellName(row: string, fault: string): string {
 }
 
 /**
- * Repeats a trial until its fault takes effect, because a trial in which it does not shows nothing.
- * Fails after `draws` attempts.
- *
+ * Repeats a trial until its fault takes effect, because otherwise the trial shows nothing. Fails
+ * after `draws` attempts.
  * @param draws The maximum number of attempts per trial.
  */
 export function eachWithHit(

@@ -123,7 +123,7 @@ function origins(cells: readonly RecordedCell[]): readonly string[] {
   ];
 }
 
-/** Lists the stale cells, because not every table has a row per cell. */
+/** Lists the cells with stale results, because not every table has a row per cell. */
 function staleCells(cells: readonly CellResult[]): readonly string[] {
   const byAge = new Map<string, string[]>();
   for (const { cell, stale } of cells)

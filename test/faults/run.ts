@@ -17,7 +17,7 @@ import { ages, staleness } from './staleness.js';
 import { tests } from './tests.js';
 import { seedsOf, tryPart } from './try-part.js';
 
-/** The parts. Each has a file in this folder and a line here. */
+/** The parts of `npm run faults`. Each has a file in this folder and a line here. */
 const PARTS: readonly Part[] = [
   ...[matrix, disks, calls, jetstream, databases, fuzz],
   ...[long, tests, flakes],
@@ -140,7 +140,7 @@ function isStale(part: Part, cell: Cell): boolean {
   return recorded !== undefined && staleness(ageOf(part.name, recorded)) !== undefined;
 }
 
-/** Converts a cell argument to a pattern. `search/*` selects all cells of that row. */
+/** Converts a cell argument to a pattern. `search/*` selects all cells of the pipeline `search`. */
 function cellPattern(text: string): RegExp {
   const escaped = text.split('*').map(part => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'));
   return new RegExp(`^${escaped.join('.*')}$`);

@@ -11,8 +11,7 @@ const COMMON = [
 ];
 
 /**
- * The folders below `src` that the cells of a pipeline or of kept files use, in addition to the
- * common ones.
+ * The folders below `src` that a pipeline or a kind of stored files uses, in addition to `COMMON`.
  */
 const USED: Readonly<Record<string, readonly string[]>> = {
   search: ['search'],
@@ -51,8 +50,8 @@ const USED: Readonly<Record<string, readonly string[]>> = {
 const BY_PIPELINE = ['matrix', 'disks', 'calls'];
 
 /**
- * Returns the source and test files that a cell involves. If the name of the cell does not tell,
- * returns the whole source.
+ * Returns the source and test files that a cell tests. If the name of the cell does not tell which,
+ * returns all of `src`.
  */
 export function touchedBy(part: string, cell: string): readonly string[] {
   const [name = ''] = cell.split('/');

@@ -33,8 +33,8 @@ const LIMIT_MS = 600_000;
 /** A cell stops after this many failures, because a broken cell fails with every seed. */
 const MAX_FAILURES = 5;
 /**
- * If fewer trials than this were made, a cell without a commit does not fail, because in a few
- * trials, all runs may be killed before their first commit.
+ * In fewer trials than this, all runs may be killed before their first commit. Therefore, only a
+ * cell with at least this many trials fails if it has no commit.
  */
 const MIN_TRIALS_WITH_COMMIT = 5;
 

@@ -55,7 +55,7 @@ async function cut(at: number, what: string): Promise<void> {
   }
 }
 
-/** Returns the last step that had resolved at a moment. */
+/** Returns the last step that the traced process had printed as done before the call `at`. */
 function doneBefore(at: number): number {
   const steps = calls.flatMap(({ kind, text, began }) => {
     const [, step] = (kind === 'line' && began < at && /^done (\d+)/.exec(text)) || [];
@@ -64,7 +64,7 @@ function doneBefore(at: number): number {
   return Math.max(0, ...steps);
 }
 
-/** Simulates a reboot: LMDB compares the boot ids in its roots with the machine's. */
+/** Simulates a reboot: LMDB compares the boot ids in its meta pages with the machine's boot id. */
 function afterReboot(bytes: Buffer): Buffer {
   const copy = Buffer.from(bytes);
   for (const meta of [0, 2_048, 4_096])

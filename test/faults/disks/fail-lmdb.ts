@@ -85,7 +85,7 @@ export async function failLmdb(name: string, options: FailOptions): Promise<Fail
       const given = fault === 'kill' ? 'signal=KILL' : `error=${fault}`;
       const made = await run(name, options, {
         inject: `${call}:${given}:when=${at}`,
-        // Each call is tried with both values of `after` in the course of two trials.
+        // Over two consecutive seeds, each call is tried with both values of `after`.
         after: (index + seed) % 2 === 0 ? 'again' : 'end',
         number: index + 1,
       });
@@ -137,7 +137,7 @@ async function run(
   const child = spawn(
     'strace',
     [
-      // With `--seccomp-bpf`, strace loses the signal of a kill.
+      // Without `--seccomp-bpf` for kills: with it, strace loses the signal that it injects.
       ...['-f', ...(fault === 'kill' ? [] : ['--seccomp-bpf']), '-s', '0', '-o', output],
       ...pathsOf(root, data).flatMap(one => ['-P', one]),
       ...['-e', `trace=${call ?? MAY_FAIL[fault].map(one => `?${one}`).join(',')}`],

@@ -100,7 +100,7 @@ export async function keptDownload(library: URL): Promise<KeptFiles & { close():
         if (whole.get(name)?.equals(bytes) !== true) throw new Error(`${name} is not whole`);
         names.push(name);
       }
-      // Until the download is complete, there is no verdict.
+      // Without this file, which describes the download, there is no verdict.
       const verdict = storedFiles().has('deep/archive/.millrace-download.json')
         ? await foldersVerdict([folder])
         : undefined;
@@ -114,12 +114,13 @@ export async function keptDownload(library: URL): Promise<KeptFiles & { close():
   };
 }
 
-/** Describes stored files from which posts are removed. */
+/** Describes how stored files are kept on disk while compliance events remove posts from them. */
 export async function keptRewrites(library: URL): Promise<KeptFiles & { close(): Promise<void> }> {
   const { applyCompliance } = await loadModule(library, 'compliance/apply-compliance');
   const { openTombstones } = await loadModule(library, 'compliance/tombstones');
   const { parseComplianceEvent } = await loadModule(library, 'post/compliance-event');
-  // LMDB maps its files into memory, so its files must be on the real disk.
+  // LMDB maps its files into memory, which the simulated disk cannot do, so its files are on the
+  // real disk.
   const real = await mkdtemp(path.join(os.tmpdir(), 'millrace-disks-'));
   const tombstones = await openTombstones(path.join(real, 'tombstones'));
   const deleted = (id: string) =>

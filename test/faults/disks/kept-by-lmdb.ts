@@ -7,9 +7,7 @@ import { Random } from '../random.js';
 export interface KeptByLmdb {
   /** The folder with LMDB's files, relative to the folder given to `open`. */
   readonly folder: string;
-  /**
-   * Steps that consist of several transactions. None of them runs concurrently with another step.
-   */
+  /** Steps that must run alone, because each consists of several transactions. */
   readonly alone: readonly number[];
   open(library: URL, folder: string, seed: number): Promise<OpenedByLmdb>;
 }

@@ -12,7 +12,7 @@ export interface KeptFiles {
    * cut.
    */
   readonly prepare?: (() => Promise<unknown>) | undefined;
-  /** Starts a process, that is, creates new objects. */
+  /** Starts a simulated process: creates new objects that write the files. */
   start(): Promise<Life> | Life;
   /**
    * Returns the data that a later process finds, for comparison. Reads it in the same way as the
@@ -20,18 +20,17 @@ export interface KeptFiles {
    */
   read(): Promise<unknown>;
   /**
-   * Returns whether a state in the middle of a step is valid. Only for steps that are not atomic.
-   * For example, every file must be complete.
+   * Returns whether a state in the middle of a step is valid, for example because every file in it
+   * is complete. Only for steps that are not atomic.
    */
   readonly isBetween?: ((state: unknown, before: unknown, after: unknown) => boolean) | undefined;
   /** Whether a process ends after a failed step. By default, it repeats the step. */
   readonly endsAtFailure?: boolean | undefined;
 }
 
-/** One process that writes the files. */
+/** One simulated process that writes the files. */
 export interface Life {
   /** The steps. Each resolves when its result survives a power cut, and each can be repeated. */
   readonly steps: readonly (() => Promise<unknown>)[];
-  /** Ends the process. */
   end?(): Promise<unknown>;
 }

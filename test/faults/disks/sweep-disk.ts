@@ -11,7 +11,7 @@ export interface SweepOptions {
   readonly fault: DiskFault;
   /** The maximum number of calls to try, spread over all calls. @default all calls */
   readonly calls?: number | undefined;
-  /** Selects which unsynced changes survive. Returns numbers from 0 to 1. */
+  /** Returns numbers from 0 to 1 that select which unsynced changes survive a power cut. */
   readonly random: () => number;
   /** Creates the disk, for tests of the sweep. */
   readonly disk?: (() => SimulatedDisk) | undefined;
@@ -35,7 +35,7 @@ export async function sweepDisk(kept: KeptFiles, options: SweepOptions): Promise
   const whole = await wholeRun(kept, options);
   const { fault, random } = options;
   const calls = fault === 'unreadable' ? whole.reads : whole.calls;
-  // A call that only reads changes nothing, so some faults cannot affect it.
+  // Only `EIO` and `unreadable` can affect a call that only reads.
   const isDue = (call: string) => isChange(call) || fault === 'EIO' || fault === 'unreadable';
   const due = [...calls.keys()].filter(at => isDue(calls[at] as string));
   const stride = Math.max(1, due.length / (options.calls ?? due.length));

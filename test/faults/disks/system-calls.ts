@@ -7,10 +7,7 @@ import { outputOf, spawn } from '../../child-processes.js';
 export interface SystemCall {
   readonly kind: 'create' | 'remove' | 'folder' | 'write' | 'truncate' | 'sync' | 'line';
   readonly path: string;
-  /**
-   * The first name of the file. If the call uses a link, which is another name of the same file,
-   * this is still the first name.
-   */
+  /** The name under which the file was created, even if the call uses another link to the file. */
   readonly file: string;
   /** The position of a write. */
   readonly at: number;

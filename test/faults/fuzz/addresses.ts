@@ -110,8 +110,9 @@ export const addresses: ParserKind = {
     const form = await openForm(`${baseUrl}/console/sign-in`, { email, password });
 
     /**
-     * A planted delay of 0 ms counts the requests of each family. No fault can be planted for the
-     * control path, so its requests are not counted.
+     * Plants a delay of 0 ms for each family of endpoints, because the service counts how often a
+     * planted fault is hit. No fault can be planted for the control path, so its requests are not
+     * counted.
      */
     const families = ENDPOINT_NAMES.filter(family => family !== 'control');
     const plant = () => {
@@ -298,7 +299,7 @@ async function writeJob(library: URL, stateFolder: string): Promise<string> {
   return `/snapshots/twitter/track_v2/original/local/2024/01/01/20231231-20240101_${UUID}/2023/12/31/00/00_activities.json.gz`;
 }
 
-/** Returns what a browser sends with a form of an open page. */
+/** Fetches a page and returns the cookie and the form body that a browser would send from it. */
 async function openForm(
   url: string,
   login: Readonly<Record<string, string>>,
@@ -318,7 +319,10 @@ function signed(target: string, urls: { sign(path: string, expiresAt: number): s
   return `${target.replace(/[?#].*$/s, '')}${query}`;
 }
 
-/** Returns whether every HTTP parser refuses the request, or finds not exactly one host in it. */
+/**
+ * Returns whether every HTTP parser refuses the request: it has no host, no target, or a space or
+ * control character.
+ */
 function isNoRequest({ target, host, origin, site }: Request): boolean {
   const isControl = (text = '') => /[\0-\x08\x0a-\x1f\x7f]/.test(text);
   return (

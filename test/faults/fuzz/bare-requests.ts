@@ -14,8 +14,8 @@ export interface Answer {
 }
 
 /**
- * Sends the lines of a request unchanged and returns the response. An HTTP client could change an
- * address or a header.
+ * Sends the lines of a request unchanged and returns the response. Does not use an HTTP client,
+ * because a client could change the address or a header.
  */
 export function answerOf(port: number, lines: readonly string[]): Promise<Answer> {
   return new Promise((resolve, reject) => {

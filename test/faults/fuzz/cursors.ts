@@ -72,7 +72,7 @@ export const cursors: ParserKind = {
       seed: random => Buffer.from(JSON.stringify(random.pick(seeds))),
       attempt(input) {
         const parsed = parsedJson(input);
-        // Options are checked before this, so a cursor from a caller is always an object.
+        // The library checks that a caller's cursor is an object before it calls `positionOf`.
         if (parsed === undefined || !isRecord(parsed.value)) return false;
         const cursor = unchecked(parsed.value);
         const { value: position } = errors.of(() => positionOf(query, cursor));

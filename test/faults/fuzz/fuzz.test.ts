@@ -21,7 +21,7 @@ const FINDS: Readonly<Record<string, readonly string[]>> = {
       '/snapshots/t/track_v2/al/l/24/01/01/abc1234567/23/3/31/00/00_activities.json.gz\n[::1]',
     ).toString('base64'),
   ],
-  // An invalid time, and a checkpoint without a flow whose checksum is right.
+  // An invalid time, and a checkpoint with a right checksum but without a flow.
   'kept-files': [
     Buffer.from('2024-01-01T00:01:80.000Z').toString('base64'),
     'ewogICJ2ZXJzaW9uIjogMSwKICAic3RhdGUiOiAibmciLAogICJzaW5rIjogeyJzdGVwIjoiZmlsZXMiLCJwYXRoIjoieCJ9LAogCiAgImN1cnNvciI6IHsibmV4dCI6ImFiYyJ9LAogICJmaWxlcyI6IFsKICAgIHsicGF0aCI6InBvc3RzeiIsInBvc3RjaHl0ZXMiOjkwfQogIF0sCiAgImNoZWNrIjogIjVmOA==',
@@ -51,7 +51,8 @@ const FINDS: Readonly<Record<string, readonly string[]>> = {
   tombstones: ['{"deleted":', '{"deleted":5}', '[]'].map(text =>
     Buffer.from(text).toString('base64'),
   ),
-  // Lengths with fractions, and a compression whose name is that of a property of every object.
+  // Lengths with fractions, and a compression named `constructor`, a property that every object
+  // has.
   'stream-messages': [
     Buffer.from('1.5,1.5\n\n\nabcd').toString('base64'),
     Buffer.from('4\nconstructor\n\nabcd').toString('base64'),

@@ -207,7 +207,7 @@ export const tombstones: ParserKind = {
         const post = errors.of(() => store.post('1'));
         const user = errors.of(() => store.user('1'));
         if (post.value !== undefined)
-          // If the value is stored again, nothing may be lost or added.
+          // Storing the tombstone again must neither lose nor add anything.
           expectSame(
             JSON.parse(JSON.stringify(post.value)),
             input.toString() === 'D' ? { deleted: true } : JSON.parse(input.toString()),

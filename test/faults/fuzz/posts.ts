@@ -135,7 +135,8 @@ export const exactJson: ParserKind = {
         const { value, error } = errors.of(() => parseExact(input));
         const parsed = parsedJson(input);
         expectSame(error === undefined, parsed !== undefined, 'It is accepted:');
-        // Converts ids and long numbers to strings.
+        // `parseExact` returns ids and long numbers as strings, so only the shapes of both values
+        // are compared.
         const rounded = (one: unknown): unknown => {
           if (typeof one === 'string' || typeof one === 'number') return 'scalar';
           if (Array.isArray(one)) return one.map(rounded);

@@ -84,7 +84,10 @@ export const authorization: ParserKind = {
   },
 };
 
-/** Forms and queries. The service reads them, and signs them. */
+/**
+ * Form bodies and query strings that the service parses, and the callback addresses to which it
+ * adds parameters.
+ */
 export const forms: ParserKind = {
   holds: 'the parameters of `URLSearchParams`, or a refusal of what is not percent-encoded UTF-8',
   async open(library) {
@@ -149,7 +152,7 @@ export const forms: ParserKind = {
   },
 };
 
-/** Values of items that become file names. */
+/** Strings from items that become file names. */
 export const names: ParserKind = {
   holds: 'one segment of a path for any text, other ones for other texts',
   async open(library) {

@@ -133,8 +133,8 @@ export const requests: ParserKind = {
       ],
       seed: random => Buffer.from(random.pick(seeds)),
       async attempt(input) {
-        // A planted status would hide other responses. If the clock is far ahead, moving it there
-        // again would take long.
+        // An earlier input may have planted a status, which would hide other responses, or moved
+        // the clock.
         service.faults.clear();
         service.clock.reset();
         failure = undefined;

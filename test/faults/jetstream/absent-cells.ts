@@ -11,8 +11,8 @@ const NOT_SERVED =
   'is an answer of HTTP; `leader` and `partition` have servers that do not serve it for a while';
 
 /**
- * The faults of the matrix that do not apply to a stream, or that another cell covers. The value is
- * the reason.
+ * Faults that are tried on other pipelines but not here, with the reason: they do not apply to a
+ * stream, or another fault covers them.
  */
 const ABSENT: Readonly<Record<Row, Readonly<Record<string, string>>>> = {
   reader: {

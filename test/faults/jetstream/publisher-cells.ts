@@ -18,8 +18,8 @@ const SLOW = { msPerMiB: 100, maxInFlight: 8, limitBytes: 24 * MIB };
 /** The servers accept messages of up to 1 MiB. This padding makes a post too large for them. */
 const PADDING = 'x'.repeat(1_200_000);
 /**
- * `WINDOW_MS` is the shortest window in which servers drop duplicates. `BEHIND_WINDOW_MS` is a time
- * after which a duplicate is no longer dropped.
+ * `WINDOW_MS` is the shortest duplicate window that `toJetStream` accepts: within it, servers drop
+ * a repeated message. After `BEHIND_WINDOW_MS`, they store the message again.
  */
 const WINDOW_MS = 1_000;
 const BEHIND_WINDOW_MS = 1_200;
@@ -48,8 +48,8 @@ const onWire =
   };
 
 /**
- * Tries a source that repeats posts. The servers drop duplicates within their window. In the other
- * trials, the script uses `dedupe()`.
+ * Tries a source that repeats posts. Servers drop repeated posts only within their duplicate
+ * window. All other trials use `dedupe()`.
  */
 async function repeated(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Activity } from 'millrace';
 import type { ToJetStreamOptions } from 'millrace/jetstream';
-// This import is the correct library, even if the trials use a library with a planted mistake.
+// This import is always the correct library, even if the tested library has a planted mistake.
 import { fromJetStream } from '../../../src/jetstream/index.js';
 import { type Expected, expectedPosts, hashOf, idOf } from '../matrix/bare-client.js';
 import { mustBePart, mustEqual } from '../matrix/compare.js';
@@ -167,7 +167,7 @@ export class PublisherRun {
 /** The number of posts in a trial. */
 export const POSTS = 300;
 
-/** The settings with which publishers are tried. */
+/** The options with which publishers are tested. */
 export const SETTINGS = [
   { key: 'single', options: {} },
   { key: 'few in flight', options: { maxInFlight: 4 } },
@@ -176,7 +176,6 @@ export const SETTINGS = [
 
 type Attempt = (run: PublisherRun, trial: Trial) => Promise<Counts>;
 
-/** Runs one trial of a publisher. */
 export async function publishes(
   setting: StreamSetting,
   trial: Trial,

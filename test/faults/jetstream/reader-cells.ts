@@ -58,7 +58,7 @@ function cleanReader(setting: StreamSetting, reading: Reading): Promise<Clean> {
 
 type Attempt = (run: ReaderRun, trial: Trial, clean: Clean) => Promise<Counts>;
 
-/** Reads a stream that all readers share. */
+/** Turns an attempt into a trial that reads a stream shared by all trials. */
 const reads =
   (attempt: Attempt) =>
   async (setting: StreamSetting, trial: Trial): Promise<Counts> => {
@@ -172,7 +172,7 @@ async function slow(setting: StreamSetting, trial: Trial): Promise<Counts> {
       },
     });
     const counts = { MiB: Math.round(total / MIB), 'grown MiB': Math.ceil(memory.grown / MIB) };
-    // If a reader kept everything in memory, it would exceed the limit.
+    // The fault counts only if a reader that kept everything in memory would exceed the limit.
     return { hits: Number(total > SLOW.limitBytes), ...counts, ...(await run.mustBeComplete()) };
   } finally {
     await run.close();
@@ -203,7 +203,7 @@ async function locked(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const world = await setting.world('logins');
   const stream = await world.filled(random.pick(['single', 'batches'] as const));
   const run = await ReaderRun.open(setting.libraries, trial, { world, stream });
-  // The moment is usually before the second request, because everything that has arrived is still
+  // Usually before the reader's second request: messages that have already arrived are still
   // delivered.
   const at = random.whole(0, random.chance(0.8) ? 10 : Math.floor(run.expected.size / 2));
   try {

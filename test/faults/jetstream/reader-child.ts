@@ -18,12 +18,12 @@ export interface ReaderWork {
   readonly dieAt?: number | undefined;
 }
 
-/** Delays some posts before the sink, so that most kills happen in the middle. */
+/** Delays some posts before the sink, so that most kills happen in the middle of a run. */
 const PACE_MS = 1;
 const PACED = 4;
 
-// A script that a trial kills. Prints `started` before it opens anything. At its end, prints the
-// number of disk calls.
+// Reads a stream into files in a process that a test kills. Prints `started` before it opens
+// anything, and the number of its disk calls at its end.
 const { library, options, out, dieAt } = JSON.parse(process.argv[2] ?? '') as ReaderWork;
 const millrace = (await import(new URL('index.js', library).href)) as typeof import('millrace');
 const jetstream = (await import(

@@ -73,7 +73,6 @@ export class ReaderRun {
     return { connection, stream: name, subject: name, shard: this.shard };
   }
 
-  /** Runs the script once. */
   async run({ consume }: Pick<ReaderAttempt, 'consume'> = {}): Promise<void> {
     await readToFiles({
       ...this.#libraries,

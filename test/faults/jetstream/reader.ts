@@ -13,7 +13,7 @@ export interface ReaderAttempt extends Libraries {
   readonly options: FromJetStreamOptions;
   /** The folder of the outputs. */
   readonly out: string;
-  /** Whether the stream contains posts that two publishers have sent. */
+  /** Whether to use `dedupe()`, because the stream contains posts that two publishers have sent. */
   readonly dedupe?: boolean | undefined;
   /** Called for each post before it reaches the files. */
   readonly consume?: ((index: number, bytes: number) => Promise<void> | void) | undefined;

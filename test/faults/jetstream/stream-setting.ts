@@ -6,11 +6,11 @@ import type { Cell, Counts, Setting, Trial } from '../part.js';
 import type { Libraries } from './reader.js';
 import { type ServerSetup, StreamWorld } from './stream-world.js';
 
-/** A cell that tries a reader or a publisher under a fault, with one server. */
+/** A fault and the reader or publisher on which it is tried, with one server. */
 export interface StreamCell extends Cell {
   /**
-   * If the fault takes no effect, the trial is repeated at another place, up to this number of
-   * attempts. @default 5
+   * The maximum number of attempts of a trial. Each attempt plants the fault at another place,
+   * until it takes effect. @default 5
    */
   readonly draws?: number | undefined;
   readonly attempt?: ((setting: StreamSetting, trial: Trial) => Promise<Counts>) | undefined;

@@ -10,7 +10,7 @@ import {
   type NatsConnection,
   headers as natsHeaders,
 } from '@nats-io/transport-node';
-// These imports are the correct library, even if the trials use a library with a planted mistake.
+// These imports are always the correct library, even if the tested library has a planted mistake.
 import { Activity, Flow, pipeline } from '../../../src/index.js';
 import { type ToJetStreamOptions, toJetStream } from '../../../src/jetstream/index.js';
 import { samplePosts } from '../../../src/service/index.js';
@@ -175,7 +175,10 @@ export class StreamWorld {
     return { connection: this.connecting(), stream, subject: stream, create };
   }
 
-  /** Returns all messages of a stream, except for the damaged message. */
+  /**
+   * Returns all messages of a stream. `damaged` is the sequence of a message to skip, because it
+   * cannot be parsed.
+   */
   async stored(stream: string, damaged?: number): Promise<StoredMessage[]> {
     const { state } = await this.manager.streams.info(stream);
     const messages: StoredMessage[] = [];

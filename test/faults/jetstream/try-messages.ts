@@ -11,8 +11,8 @@ import { BATCH, type OneMessage, type StoredMessage, SUBJECTS } from './stream-w
 const POSTS = 120;
 const COPIES = 20;
 /**
- * `WINDOW_MS` is the shortest window that `toJetStream` accepts. `BEHIND_WINDOW_MS` is longer, so
- * that the server no longer drops a duplicate.
+ * `WINDOW_MS` is the shortest duplicate window that `toJetStream` accepts: within it, servers drop
+ * a repeated message. After `BEHIND_WINDOW_MS`, they store the message again.
  */
 const WINDOW_MS = 1_000;
 const BEHIND_WINDOW_MS = 1_200;
@@ -22,8 +22,8 @@ let bomb: Buffer | undefined;
 type Damage = 'malformed' | 'oversized';
 
 /**
- * Tries a message that no reader can read until it is deleted. It is in the middle of other
- * messages.
+ * Tests a message that no reader can parse, between valid messages. Readers can continue only when
+ * it is deleted.
  */
 export const tryDamaged =
   (damage: Damage) =>

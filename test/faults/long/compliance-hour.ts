@@ -165,7 +165,7 @@ async function fetchEvents(hour: Hour, from: number, end: number): Promise<Map<s
 
 function timeIn(event: string): number {
   const [, ms] = /"timestamp_ms":"?(\d+)/.exec(event) ?? [];
-  // Only one kind of event about withheld users contains a date.
+  // One kind of event about withheld users contains a date instead of a number.
   return ms === undefined
     ? Date.parse(/"timestampMs":"([^"]+)"/.exec(event)?.[1] ?? '')
     : Number(ms);

@@ -59,7 +59,7 @@ export class Course {
   readonly #startedAt = performance.now();
   readonly #fixedWork: Pick<FixedWork, 'measure'>;
   readonly #memory: typeof processMemory;
-  /** For parts of the run without steps, the peak memory, by the name of its curve. */
+  /** Memory samples in MiB for the parts of the run without steps, by the name of their curve. */
   readonly #watched = new Map<string, number[]>();
   /**
    * The memory before the first step. With this base, memory that a run allocates before its first
@@ -206,8 +206,8 @@ export class Course {
   }
 
   /**
-   * Returns a message if the value in the last quarter is higher than the value in the quarter
-   * `since` allows.
+   * Returns a message if the median of the last quarter exceeds the value that `allowed` returns
+   * for the median of the quarter `since`.
    */
   #grown(
     name: string,

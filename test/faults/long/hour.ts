@@ -11,8 +11,8 @@ import { FastClock } from './fast-clock.js';
 import type { FromService, HourSetting, ToService } from './hour-service-child.js';
 
 /**
- * A service with all limits, in a separate process and with a fast clock. Also an account whose
- * waits are shortened by the speed of the clock.
+ * A service that enforces all rate limits, in a separate process with a fast clock, and an account
+ * whose waits are shortened by the speed of this clock.
  */
 export class Hour {
   readonly clock: FastClock;
@@ -73,7 +73,7 @@ export class Hour {
     this.#tell({ plant: fault });
   }
 
-  /** Counts the connections of a family until the faults are cleared. */
+  /** Counts the connections to an endpoint until the faults are cleared. */
   countConnections(endpoint: 'compliance' | 'replay'): void {
     // A delay of 0 ms has no effect except that it counts.
     this.#tell({ plant: { kind: 'delay', ms: 0, endpoint, times: 'always' } });
@@ -81,7 +81,7 @@ export class Hour {
 
   /**
    * Clears all faults. Resolves to the number of faults that took effect, and the number of
-   * connections of each counted family.
+   * connections to each counted endpoint.
    */
   async clear(): Promise<{ readonly hits: number; readonly connections: readonly number[] }> {
     const answer = await this.#ask({ clear: true });

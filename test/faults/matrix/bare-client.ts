@@ -116,16 +116,16 @@ export function isItem(line: string): boolean {
 }
 
 /**
- * Returns the elements in the array of a page, or the totals of each post. The first and the last
- * element include the text around the array.
+ * Splits a page into the elements of its array, or into the totals of each post. The first and the
+ * last element include the text around the array.
  */
 export function elementsIn(page: string): string[] {
   return page.split(/(?<=\}),(?=\{"(?:created_at|timePeriod)|"\d+":\{)/);
 }
 
 /**
- * Returns the digits of the id of a post, not of a post in it: the first `id_str` at the top level
- * of the record.
+ * Returns the id of a post, not of a post nested in it: the first `id_str` at the top level of the
+ * record.
  */
 export function idOf(record: string): string {
   let depth = 0;

@@ -5,7 +5,7 @@ import { build } from 'esbuild';
 
 /** The script to bundle, and the entry points of the library that it loads. */
 export interface ChildSources {
-  /** The path of the script. @default the script of the matrix */
+  /** The path of the script. @default `pipeline-child` */
   readonly script?: string;
   readonly entries?: readonly string[];
 }
@@ -13,7 +13,7 @@ export interface ChildSources {
 /** The extension of scripts. Vitest runs TypeScript, but `npm run faults` runs compiled scripts. */
 const EXTENSION = path.extname(import.meta.filename);
 
-/** The files for processes that are killed. */
+/** The bundled script and library that processes run until they are killed. */
 export interface BundledChild {
   /** The script to start. */
   readonly script: string;

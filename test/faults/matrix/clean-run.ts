@@ -7,7 +7,10 @@ import type { RowRun } from './row-run.js';
 import { type Clean, sentTo } from './sent.js';
 import { threadMessages } from './watched-thread.js';
 
-/** Returns what a run without a fault does. A proxy records the responses that the run receives. */
+/**
+ * Runs a pipeline without a fault. Returns where faults can be planted: the responses that it
+ * receives through a proxy, its disk calls and its thread messages.
+ */
 export async function cleanRun(run: RowRun): Promise<Clean> {
   let diskCalls = 0;
   let threadWrites = 0;

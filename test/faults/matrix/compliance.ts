@@ -22,9 +22,8 @@ const FIRST_USER = 1_650_000_000_000_000_001n;
 /** A time that is longer than the service takes from its response headers to its first event. */
 const SUBSCRIBE_MS = 50;
 /**
- * This time is long enough to record events on a busy machine. If all events are about posts and
- * users that already have a tombstone, the number of tombstones does not change, so the wait ends
- * after this time.
+ * The maximum wait for new tombstones, long enough for a busy machine. If all events are about
+ * posts and users that already have a tombstone, none is added and the wait lasts this long.
  */
 const RECORD_MS = 2_000;
 /** The maximum wait by the service's clock. Replays deliver missed events half an hour later. */
@@ -74,7 +73,10 @@ type Mark = Readonly<Record<string, unknown>>;
 
 const withheld = ({ stamp, country }: Sent): Mark => ({ withheld: [stamp, [country]] });
 
-/** The mark that an event leaves on its post or user. Undoing a like leaves none. */
+/**
+ * What an event sets in the tombstone of its post or user. An event that undoes a like sets
+ * nothing.
+ */
 const MARKS: Readonly<Partial<Record<EventKind, (event: Sent) => Mark>>> = {
   delete: () => ({ deleted: true }),
   drop: ({ stamp }) => ({ dropped: [stamp, true] }),
@@ -98,7 +100,7 @@ interface ArriveOptions {
   readonly gaps?: readonly ComplianceGap[] | undefined;
   /** Whether the events in these gaps must have arrived as well. @default false */
   readonly isDelivered?: boolean | undefined;
-  /** The minutes that the service cannot deliver. @default none */
+  /** The minutes that the service cannot deliver, so gaps must report them. @default none */
   readonly mustName?: Minutes | undefined;
   /**
    * Whether a fault may turn an event into a different event. `received` then records the different
@@ -132,9 +134,6 @@ export class ComplianceEvents {
   readonly #connections: () => number;
 
   /**
-   * @param bytes The size of the text that is added to each event. Gzip reduces this text by only a
-   * quarter.
-   *
    * @param bytes The size of the text added to each event, which gzip reduces by only a quarter.
    */
   constructor(world: World, random: Random, { bytes = 0 } = {}) {
@@ -309,8 +308,8 @@ export class ComplianceEvents {
 }
 
 /**
- * Returns the marks that a post or user may have. Any events for which `mayMiss` returns true may
- * be missing.
+ * Returns what the tombstone of a post or user may contain. Events for which `mayMiss` returns true
+ * may be missing.
  */
 function marksOf({ sent }: Subject, mayMiss: (event: Sent) => boolean): (Mark | undefined)[] {
   const choices = sent.reduce<Sent[][]>(
@@ -324,7 +323,7 @@ function marksOf({ sent }: Subject, mayMiss: (event: Sent) => boolean): (Mark | 
 }
 
 /**
- * Returns the mark that events leave. The stamps are ascending, so the last event of a kind
+ * Returns what these events set in a tombstone. Their times ascend, so the last event of a kind
  * decides.
  */
 function markOf(events: readonly Sent[]): Mark | undefined {

@@ -14,7 +14,7 @@ interface Slow {
   readonly every?: number;
 }
 
-/** The delay per item for rows with small items or few items. */
+/** The delay per item, in ms, for pipelines with small items or few items. */
 const SMALL_MS = 5;
 
 /**
@@ -23,7 +23,7 @@ const SMALL_MS = 5;
 export const LARGE_EVENT_BYTES = 1_000_000;
 
 /**
- * For each row, how long a slow consumer takes per item, and how much memory the run and the
+ * For each pipeline, how long a slow consumer takes per item, and how much memory the run and the
  * service may use together. A slow consumer reads 40 MiB, or 80 MiB from a job. Counts are small,
  * so they have no entry.
  */
@@ -41,7 +41,7 @@ const SLOW: Partial<Record<RowName, Slow>> = {
   'stored files': { sleepMs: 8, limitBytes: 48 * MIB },
 };
 
-/** Consumes each item slowly. Fails the run if it uses more memory than its row allows. */
+/** Consumes each item slowly. Fails the run if it uses more memory than its pipeline may. */
 export const consumeSlowly: Fault['plant'] = async setting => {
   const { row } = setting;
   if (row.name === 'compliance') return fallBehind(setting);
@@ -86,7 +86,7 @@ function fallBehind({ world }: FaultSetting): Planted {
   };
 }
 
-/** Uses large posts if the row has a memory limit. */
+/** Uses large posts if the pipeline has a memory limit. */
 export const slowWorld: Fault['world'] = ({ name }) => ({
   large: SLOW[name]?.limitBytes !== undefined,
   // A replay waits for a slow reader. A stream does not wait, but ends.

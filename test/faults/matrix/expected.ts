@@ -104,8 +104,8 @@ function jobUrl({ account, publisher, historicalUrl }: Addresses, uuid: string):
 }
 
 /**
- * Returns whether the service refuses a bare client's request for the start of the row's window
- * because it is too old.
+ * Returns whether the service refuses a request for the start of the pipeline's time range because
+ * it is too old. Sends the request without the library.
  */
 export async function isExpired(
   addresses: Addresses,

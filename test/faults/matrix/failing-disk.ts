@@ -46,9 +46,6 @@ export interface FailingDisk {
  * @param at The position of the failing call among the calls that change a file below the folder,
  * starting at 1.
  * @param ofThreads Whether to count only the writes of worker threads.
- *
- * @param at The number of the call that changes a file below the folder. The first one is 1.
- * @param ofThreads Whether to count only the writes of worker threads.
  */
 export async function failDisk(
   folder: string,

@@ -55,7 +55,7 @@ export class FaultProxy {
   keepsBodies = false;
   /** Called when the head of a response was forwarded. */
   onResponse: (seen: SeenResponse) => void = () => {};
-  /** The first of these that matches a response is applied to it. */
+  /** The changes to make. The first one that matches a response is applied to it. */
   tamperings: Tampering[] = [];
 
   private constructor(target: string) {

@@ -6,14 +6,14 @@ import type { AimSetting } from './service-fault.js';
 import type { WorldOptions } from './world.js';
 
 export interface FaultSetting extends AimSetting {
-  /** The input of the row: the UUID of a job, or the path of a folder. */
+  /** The input of the pipeline: the UUID of a job, or the path of a folder. */
   readonly input: string;
-  /** The number of records that the client of the tests has received a second time. */
+  /** The number of records that the tests' own client has received a second time. */
   readonly repeated?: number | undefined;
   readonly out: string;
 }
 
-/** A fault that waits for its run. */
+/** A fault that is in place and takes effect in the next run. */
 export interface Planted {
   /** Returns how often the fault took effect: on the wire, on disk, or in this process. */
   hits(): number;
@@ -55,11 +55,12 @@ export interface Fault {
    */
   readonly kill?: 'random' | 'disk call' | 'commit' | undefined;
   /**
-   * If the fault takes no effect, a trial is repeated at another place, up to this number of
-   * attempts. This is needed if a run does not always get as far as the clean run. @default 1
+   * The maximum number of attempts of a trial. Each attempt plants the fault at another place,
+   * until it takes effect. Needed if a run does not always get as far as a run without a fault.
+   * @default 1
    */
   readonly draws?: number | undefined;
-  /** The size of the text that is added to each compliance event, in bytes. @default 0 */
+  /** Returns how a pipeline must react to the fault, or why there is nothing to try. */
   readonly eventBytes?: number | undefined;
   readonly world?: ((row: Row) => WorldOptions) | undefined;
   /** Returns how a row must react to the fault, or why there is nothing to try. */

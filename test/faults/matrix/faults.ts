@@ -17,7 +17,7 @@ import { threadMessages } from './watched-thread.js';
 import { COMPLIANCE_SINCE_MS, LATE_MS, NOW, WINDOWS } from './windows.js';
 
 const SINKS: readonly RowName[] = ['gzip files', 'csv', 'parquet', 'tee'];
-/** Rows whose service already sends posts twice. */
+/** Pipelines whose service already sends posts twice. */
 const REPEATING: readonly RowName[] = ['job files', 'job files, threads', 'replay', 'merge'];
 const STORED: readonly RowName[] = [
   'stored files',
@@ -36,7 +36,7 @@ const NOT_SEEN = { none: 'a function of the caller keeps posts out of the thread
 const AS_MADE = { none: 'files stay as the service made them' };
 const AS_SEARCH = { none: 'its source is that of `search`, which has the cell' };
 
-/** Returns the expectation of each row for a fault of its connections. */
+/** Returns the expectation of each pipeline for a fault of its connections. */
 const network =
   (expected: Expectation, { sinks = false } = {}) =>
   ({ name }: Row): Expectation | { readonly none: string } => {
@@ -215,7 +215,7 @@ const TRIED: readonly Fault[] = [
     },
     async setting => {
       const { name } = setting.row;
-      // The services of these rows repeat posts already, so nothing is planted.
+      // The service already sends these pipelines each post twice, so nothing is planted.
       if (REPEATING.includes(name)) return { hits: () => setting.repeated ?? 0, lift: () => {} };
       const separator = name.startsWith('stored') ? '\n' : name === 'compliance' ? '\r\n' : ',';
       return spoilRecord(setting, record => record + separator + record, {
@@ -346,7 +346,8 @@ const TRIED: readonly Fault[] = [
       return { hits: () => Number(isRefused), isFinal: true, gap, lift: () => {} };
     },
   ),
-  // A signature contains the time of the client's machine.
+  // The OAuth signature of an `engagement` request contains the client's time, so a wrong clock
+  // makes it fail.
   fault(
     'clock an hour off',
     row => (row.name === 'engagement' ? 'error' : network('recovers')(row)),
@@ -476,10 +477,7 @@ function isStream(endpoint: Endpoint): boolean {
   return endpoint === 'replay' || endpoint === 'compliance';
 }
 
-/**
- * The reason for rows in which only kills are tried, because only kills leave data in several
- * places.
- */
+/** The reason for pipelines that are only killed: other pipelines cover the other faults. */
 const OTHERS_HAVE_IT = { none: 'its faults are those of other rows, but for kills' };
 
 export const FAULTS: readonly Fault[] = TRIED.map(one => ({

@@ -34,13 +34,13 @@ const MIN_WRITE_MS = 4;
 /** The expected content of one day's output. */
 interface Day {
   readonly text: Buffer;
-  /** The number of posts and bytes after each number of files. */
+  /** The number of posts and bytes in the output after 0, 1, 2 and more input files. */
   readonly after: readonly { readonly posts: number; readonly bytes: number }[];
 }
 
 /** The state in a checkpoint, which is parsed without the library. */
 interface Committed {
-  /** The number of files whose posts the output must contain. */
+  /** The number of input files whose posts the output must contain. */
   readonly files: number;
   readonly outputs: ReadonlyMap<string, { readonly posts: number; readonly bytes: number }>;
 }
@@ -69,7 +69,7 @@ export async function killAtCommits(
       signal.throwIfAborted();
       const copies = path.join(folder, `commits-${kills}`);
       await mkdir(copies);
-      // The kills come later and later, so that every series ends.
+      // Later processes may live longer, so that one of them completes.
       const dieAt = random.whole(1, 2 + kills);
       const isBefore = random.chance(0.5);
       const seed = String(random.next());

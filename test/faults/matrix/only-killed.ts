@@ -20,8 +20,8 @@ import {
 import { type Attempt, at, COLUMNS, type Pipeline, paced, searchInto } from './pipeline.js';
 
 /**
- * Pipelines in which only kills are tried, because only kills leave data in several places. The
- * rows of other pipelines cover the other faults.
+ * Pipelines that are only killed, because only kills leave data in several places. Other pipelines
+ * cover the other faults.
  */
 export const ONLY_KILLED = {
   'tee, database': {
@@ -145,7 +145,7 @@ export function isSelected(hash: string): boolean {
 }
 
 /**
- * Returns the ids in lines of ids. The number of ids per line varies, because commits end lines
+ * Splits lines of comma-separated ids. The number of ids per line varies, because commits end lines
  * early.
  */
 function idsOf(lines: readonly string[]): Found {

@@ -13,7 +13,6 @@ export function underKey(output: string, found: Found): Found {
   return found.map(([id, hash]) => [`${output} ${id}`, hash]);
 }
 
-/** Converts posts to rows of a table. */
 export function inTable(found: Found): Found {
   return underKey('row', found);
 }
@@ -132,9 +131,6 @@ async function filesOfCheckpoint(out: string): Promise<CommittedFile[]> {
 /**
  * @param files The files of a checkpoint in another folder. @default the files of the checkpoint in
  * `out`
- *
- * @param files The files of a checkpoint in another folder. @default the files of the checkpoint in
- * this folder
  */
 export async function committedBytes(
   out: string,

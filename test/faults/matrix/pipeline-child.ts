@@ -21,7 +21,6 @@ export interface ChildWork {
   readonly paceMs: number;
   /** The process kills itself before this call, which changes a file below `out`. */
   readonly dieAt?: DiskPlace | undefined;
-  /** What the process does at each commit. */
   readonly commits?: CommitWork | undefined;
 }
 
@@ -53,8 +52,8 @@ export interface DiskPlace {
   readonly ofThreads: boolean;
 }
 
-// A script that a trial kills. Prints `started` before it opens anything, `thread` if it dies at a
-// write of a worker thread, and the number of its disk calls at its end.
+// Runs a pipeline in a process that a test kills. Prints `started` before it opens anything,
+// `thread` if it dies at a write of a worker thread, and the number of its disk calls at its end.
 const work = JSON.parse(process.argv[2] ?? '') as ChildWork;
 const { addresses, dieAt } = work;
 const millrace = await loadLibrary({ library: new URL(work.library) });

@@ -385,10 +385,10 @@ export const PIPELINES = {
   ...ONLY_KILLED,
 } satisfies Record<string, Pipeline>;
 
-/** Returns the path of the tombstones for a row with stored files. */
+/** Returns the path of the tombstones for a pipeline that reads the stored files in `input`. */
 export const deletedBeside = (input: string) => path.join(path.dirname(input), 'deleted');
 
-/** Returns the path of the list of rules for a row with stored files. */
+/** Returns the path of the list of rules for a pipeline that reads the stored files in `input`. */
 export const rulesBeside = (input: string) => path.join(path.dirname(input), 'rules.json');
 
 /** A replay connection keeps this many bytes in memory. Further data goes to disk. */
@@ -403,14 +403,14 @@ export async function committedOf(pipeline: Pipeline, out: string): Promise<Foun
 
 export type RowName = keyof typeof PIPELINES;
 
-/** Rows whose posts are written by worker threads. */
+/** Pipelines whose posts are written by worker threads. */
 const WRITTEN_IN_THREADS: readonly RowName[] = [
   'stored files, threads',
   'job files, threads',
   'stored files, rules by threads',
 ];
 
-/** Rows whose posts are written or encoded by worker threads. */
+/** Pipelines whose posts are written or encoded by worker threads. */
 export const IN_THREADS: readonly RowName[] = [
   ...WRITTEN_IN_THREADS,
   'stored files, gzip by threads',
@@ -421,8 +421,8 @@ export const IN_THREADS: readonly RowName[] = [
 ];
 
 /**
- * Throws if no thread was used. If the main thread did the work, the result would be right, but the
- * row would not test threads.
+ * Throws if no thread was used. If the main thread did the work, the output would be right, but the
+ * test would not cover threads.
  */
 export function mustUseThreads(
   row: RowName,

@@ -11,7 +11,7 @@ import type { World } from './world.js';
 type Piece = readonly string[];
 
 /**
- * The requests that a row needs, found with the client of the tests. A resumed run may send only
+ * The requests that a pipeline needs, found with the tests' own client. A resumed run may send only
  * the requests whose items are not committed yet.
  */
 export class Remaining {
@@ -24,8 +24,8 @@ export class Remaining {
   }
 
   /**
-   * Must be called before a fault is planted. Resolves to `undefined` for a row whose requests are
-   * not known exactly.
+   * Must be called before a fault is planted. Resolves to `undefined` for a pipeline whose requests
+   * are not known exactly.
    */
   static async of(row: Row, world: World, prepared: Prepared): Promise<Remaining | undefined> {
     const pieces = await PIECES[row.name]?.(world, prepared);

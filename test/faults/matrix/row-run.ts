@@ -21,7 +21,7 @@ export interface Place {
   readonly library: URL;
 }
 
-/** Rows that have a single source and commit at each cursor. */
+/** Pipelines that have a single source and commit at each cursor. */
 const GO_ON: readonly RowName[] = [
   'search',
   'counts',
@@ -44,13 +44,13 @@ interface RunOptions {
   readonly onTombstones?: Attempt['onTombstones'];
 }
 
-/** The service and the data of one trial, and the runs of the trial's row in this process. */
+/** One trial of a pipeline: its service, its data, and its runs in this process. */
 export class RowRun {
   readonly world: World;
   readonly row: Row;
   readonly prepared: Prepared;
   readonly out: string;
-  /** The requests of the row, set by `watchRequests`. */
+  /** The requests that the pipeline needs, set by `watchRequests`. */
   #remaining: Remaining | undefined;
   /** The keys of the items that were committed at the last check. */
   #committed: ReadonlySet<string> = new Set();
@@ -104,7 +104,6 @@ export class RowRun {
     this.#remaining = await Remaining.of(this.row, this.world, this.prepared);
   }
 
-  /** Runs the script once. */
   async run({
     out = this.out,
     resume,

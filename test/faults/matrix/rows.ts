@@ -24,8 +24,8 @@ export interface Row {
   readonly name: RowName;
   readonly pipeline: Pipeline;
   /**
-   * The families of endpoints that the row uses. The first one delivers the items. Empty for rows
-   * with stored files.
+   * The families of endpoints that the pipeline uses. The first family delivers the items. Empty
+   * for pipelines that read stored files.
    */
   readonly endpoints: readonly Endpoint[];
   /** Creates a state folder for the service to start with. */
@@ -55,7 +55,7 @@ export interface Prepared {
   /** The items that may be output before the run is complete. @default `expected` */
   readonly allowed?: Expected;
   /**
-   * The number of records that the client of the tests has received, minus the number of posts.
+   * The number of records that the tests' own client has received, minus the number of posts.
    * @default 0
    */
   readonly repeated?: number;

@@ -3,7 +3,7 @@ import type { Endpoint } from 'millrace/service';
 import { elementsIn, isItem } from './bare-client.js';
 import type { SeenResponse } from './fault-proxy.js';
 
-/** What a clean run of the row does. This shows where a fault can occur. */
+/** What a run of the pipeline does without a fault. Shows where a fault can be planted. */
 export interface Clean {
   /** The responses that the service has sent, in order, by family of endpoints. */
   readonly sent: ReadonlyMap<Endpoint, readonly Sent[]>;

@@ -6,8 +6,8 @@ import { type Clean, PATHS, type Sent } from './sent.js';
 import type { World } from './world.js';
 
 /**
- * The service and data of a trial, and the clean run of its row. They determine where a fault is
- * aimed.
+ * What determines where a fault is planted: the service and data of a trial, and a run of its
+ * pipeline without a fault.
  */
 export interface AimSetting {
   readonly row: Row;
@@ -17,7 +17,8 @@ export interface AimSetting {
 }
 
 /**
- * A request of the clean run, and the values that aim a fault at the same request of another run.
+ * A request of a run without a fault, and the values that plant a fault at the same request of
+ * another run.
  */
 export interface Aimed {
   readonly endpoint: Endpoint;
@@ -29,7 +30,7 @@ export interface Aimed {
   readonly path: string | undefined;
 }
 
-/** Chooses a random request of the clean run. */
+/** Chooses a random request of the run without a fault. */
 export function aim({ row, random, clean }: AimSetting, accepts: (sent: Sent) => boolean): Aimed {
   const fitting = row.endpoints.flatMap(endpoint => {
     const all = clean.sent.get(endpoint) ?? [];
@@ -38,7 +39,7 @@ export function aim({ row, random, clean }: AimSetting, accepts: (sent: Sent) =>
   });
   if (fitting.length === 0) throw new Error(`No request of ${row.name} fits the fault`);
   const { endpoint, all, sent } = random.pick(fitting);
-  // The windows of replays depend on the times of the events.
+  // The time ranges of replays depend on the times of the events, so the fault may hit any request.
   if (row.name === 'compliance')
     return { endpoint, sent: inAnyRun(smallest(sent)), skip: 0, path: PATHS[endpoint] };
   const one = random.pick(sent);
@@ -124,9 +125,8 @@ export function contentCut(random: Random, { messages }: Sent) {
 
 /**
  * Waits for the first request that the service refuses with a 429.
- *
- * @returns A function. It returns the time after which the same path was requested again, by the
- * service's clock, or 0 if it was not requested again.
+ * @returns A function that returns how long after the refusal the same path was requested again, by
+ * the service's clock. It returns 0 if the path was not requested again.
  */
 export function waitAfter429({ service }: World): () => number {
   let refused: { readonly path: string | undefined; readonly at: number } | undefined;

@@ -20,7 +20,7 @@ export interface CleanChild extends CleanRun {
   readonly threadWrites: number;
 }
 
-/** A row whose process is killed. */
+/** A pipeline whose process is killed. */
 export interface KilledRow extends Omit<Place, 'folder'> {
   readonly row: Row;
   readonly kill: 'random' | 'disk call';
@@ -45,8 +45,8 @@ export async function tryKills(
     let committed = 0;
     const children: KilledChild[] = [];
     /**
-     * Runs a process to its end. It may request only items that earlier processes have not
-     * committed.
+     * Waits until a process completes or dies. It may request only items that earlier processes
+     * have not committed.
      */
     const tryChild = async (end: () => Promise<Ended>) => {
       const ended = await run.mustRequestTheRest(end);

@@ -45,7 +45,7 @@ export interface ThreadMessages {
   onMessage?: (thread: workerThreads.Worker) => void;
 }
 
-/** The messages of all threads that start from now on. */
+/** The messages of all watched threads. */
 export const threadMessages: ThreadMessages = { count: 0 };
 
 /**

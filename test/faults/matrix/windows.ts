@@ -5,7 +5,9 @@
  */
 export const NOW = Date.UTC(2024, 4, 15, 12, 34, 56);
 
-/** The windows of the pipelines, `[from, to)` in epoch milliseconds. They do not overlap. */
+/**
+ * The time ranges that the pipelines read, `[from, to)` in epoch milliseconds. They do not overlap.
+ */
 export const WINDOWS = {
   search: { from: at('2024-05-10T00:00Z'), to: at('2024-05-15T00:00Z') },
   counts: { from: at('2024-01-20T00:00Z'), to: at('2024-05-10T00:00Z') },
@@ -21,8 +23,8 @@ export const REPLAY_CHUNK_MS = 8 * 60_000;
 export const COMPLIANCE_SINCE_MS = 10 * 60_000;
 
 /**
- * Events arrive at most this much later than their time. A run that starts in the past also
- * requests this much more.
+ * Events arrive at most this much later than their time. Therefore, a run that starts in the past
+ * requests this much before its start, too.
  */
 export const LATE_MS = 60_000;
 
@@ -37,7 +39,7 @@ export function minuteOf(ms: number): string {
   return new Date(ms).toISOString().replace(/\D/g, '').slice(0, 12);
 }
 
-/** The epoch of the times that ids contain. */
+/** The time from which the milliseconds in ids count. */
 const ID_EPOCH_MS = 1_288_834_974_657;
 
 /** Returns the creation time of a post, taken from its id. */

@@ -65,7 +65,7 @@ export class World {
     return new World(service, addresses, proxy);
   }
 
-  /** The addresses that clients use. */
+  /** The addresses for the library: those of the proxy, if there is one. */
   get clientAddresses(): Readonly<Record<string, Json>> {
     const texts = Object.entries(this.addresses).filter(([, value]) => typeof value === 'string');
     const told = Object.fromEntries(
@@ -97,7 +97,8 @@ export class World {
   }
 
   /**
-   * Creates a job over its window and delivers it, without the library. Resolves to the job's UUID.
+   * Creates the job for its time range and delivers it, without the library. Resolves to the job's
+   * UUID.
    */
   async deliverJob(title = 'coffee'): Promise<string> {
     const { service, addresses } = this;
