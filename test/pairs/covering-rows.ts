@@ -1,6 +1,7 @@
 /**
- * The chosen value of each key. If a stage itself is a key, its value is `yes` or `no`. If it is
- * `no`, the row has no keys for the options of the stage.
+ * One combination of option values to test: the chosen value of each key. A stage itself may be a
+ * key with the value `yes` or `no`. If it is `no`, the row has no keys for the options of the
+ * stage.
  */
 export type Row = Readonly<Record<string, string>>;
 
@@ -23,14 +24,13 @@ export interface Conflict {
 }
 
 export interface Rules {
-  /** Stages that every row contains. */
+  /** Stages that are part of every combination. */
   readonly always: readonly string[];
   readonly conflicts: readonly Conflict[];
   /**
-   * A row covers a pair that contains one of these `values` only if the row has none of the
-   * `others`, unless the pair itself contains them. For example, a row in which threads do nothing
-   * does not test a number of threads. Each entry of `others` is a list of values that must occur
-   * together.
+   * Combinations in `others` hide the effect of `values`. For example, a number of threads is not
+   * tested if another option keeps the work on the main thread. A row with such a combination does
+   * not cover pairs with one of the `values`, unless the pair itself contains the combination.
    */
   readonly alone: {
     readonly values: readonly string[];

@@ -3,13 +3,13 @@ import { Activity } from '../../src/post/activity.js';
 import type { Row } from './covering-rows.js';
 import { DELETED, EDITED, isPost, type Post, type StoredFile } from './stored-input.js';
 
-/** A post after the operators. */
+/** A post as it leaves the operators of the pipeline. */
 export interface Item extends Post {
   readonly isMasked: boolean;
   readonly tag?: string;
 }
 
-/** Returns the files that the source of a row reads, in order. */
+/** Returns the files that the source reads with these options, in order. */
 export function filesRead(row: Row, files: readonly StoredFile[]): StoredFile[] {
   const isMatched = (name: string) =>
     row['localFiles.match'] === 'not given' ||
@@ -22,7 +22,7 @@ export function filesRead(row: Row, files: readonly StoredFile[]): StoredFile[] 
   return files.filter(({ name }) => isMatched(name) && isOfShard(name));
 }
 
-/** Returns the items that the sinks of a row should get from these files. */
+/** Returns the items that the sinks should get from these files with these options. */
 export async function itemsOf(row: Row, files: readonly StoredFile[]): Promise<Item[]> {
   const posts = files.flatMap(({ lines }) => lines.filter(isPost));
   let items: Item[] = posts.map(post => ({ ...post, isMasked: false }));
@@ -30,7 +30,7 @@ export async function itemsOf(row: Row, files: readonly StoredFile[]): Promise<I
   return items;
 }
 
-/** Returns the operators of a row, in order. */
+/** Returns the operators that these options select, in order. */
 export function stagesOf(row: Row): StageName[] {
   const [last, ...others] = (Object.keys(STAGES) as StageName[]).toReversed();
   const before = row['flow.(order)'] === 'reversed' ? others : others.toReversed();
@@ -95,7 +95,7 @@ const STAGES = {
   },
 } satisfies Record<string, Stage>;
 
-/** Returns whether `filter` keeps a post. Rows pass this function to `filter`. */
+/** Returns whether the tested `filter` keeps a post. `filter` itself calls this function, too. */
 export function isKept(id: string): boolean {
   return !id.endsWith('3');
 }

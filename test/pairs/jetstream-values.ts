@@ -31,10 +31,7 @@ export interface MadeItem {
   readonly made: string;
 }
 
-/**
- * The options that both calls have. The row itself creates the connection. See
- * run-jetstream-row.ts.
- */
+/** The options that both JetStream calls have. run-jetstream-row.ts creates the connections. */
 const connecting: Readonly<Record<string, Values>> = {
   connection: { 'a function': is(0), open: is(0) },
   domain: { ...unset, given: is(SERVER_DOMAIN) },
@@ -91,7 +88,8 @@ export const JETSTREAM_VALUES: ValuesOfStages = {
       both: ({ out }) => [`${out}.0`, `${out}.1`],
     },
     waitForStream: flags,
-    // The row passes the actual values: each half of the stream, and the last sequence.
+    // run-jetstream-row.ts passes the actual values: each half of the stream, and the last
+    // sequence.
     shard: { ...unset, halves: is(0) },
     until: { 'caught up': is('caught up'), 'a sequence': is(0), never: is('never'), ...unset },
     onGap: calls('fromJetStream.onGap'),
@@ -102,7 +100,9 @@ export const JETSTREAM_VALUES: ValuesOfStages = {
   },
 };
 
-/** Options that are the same in every row. For example, `resume` comes from the checkpoint. */
+/**
+ * Options that have the same value in every test. For example, `resume` comes from the checkpoint.
+ */
 export const FIXED_OF_JETSTREAM: readonly string[] = [
   ...['toJetStream.stream', 'toJetStream.subject', 'fromJetStream.stream', 'fromJetStream.resume'],
 ];

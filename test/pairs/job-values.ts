@@ -3,12 +3,12 @@ import { type Conflict, type Domain, hasValues, type Rules } from './covering-ro
 import { RULES, START } from './service-input.js';
 import { calls, date, domainOf, is, numbers, unset, type ValuesOfStages } from './values.js';
 
-/** The window of the jobs. It covers four files. */
+/** The time range of the jobs. It covers four files. */
 export const JOB_START = START;
 export const JOB_END = START + 40 * MINUTE;
 export const JOB_FILES = 4;
 
-/** Whether the row passes a signal. The row creates the signal. See run-job-row.ts. */
+/** Whether a signal is passed. run-job-row.ts creates the signal. */
 const signal = { ...unset, given: is(0) };
 
 /** The values to try for the options of `jobs.run` and `jobs.download`. A test fails if an option is missing here. */
@@ -43,7 +43,7 @@ export const JOB_VALUES: ValuesOfStages = {
   },
 };
 
-/** Options that are the same in every row. */
+/** Options that have the same value in every test. */
 export const FIXED_OF_JOBS: readonly string[] = ['run.title', 'download.folder'];
 
 export const JOB_DOMAIN: Domain = domainOf(JOB_VALUES);

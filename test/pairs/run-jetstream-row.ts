@@ -35,8 +35,8 @@ const BATCH = 10;
 /** The position at which the first run of the publisher is stopped. */
 const PUBLISHED = 40;
 /**
- * The number of items at which the first run of a reader is stopped. A reader first requests 16 messages of up to 3
- * posts, so a cursor comes before.
+ * The number of items at which the first run of a reader is stopped. A reader first requests 16
+ * messages of up to 3 posts, so it has a cursor by then.
  */
 const READ = 50;
 const READ_OF_TOPIC = 20;
@@ -49,7 +49,7 @@ let node: NatsNode;
 let shared: NatsConnection;
 let manager: JetStreamManager;
 
-/** Starts the server that all rows use. */
+/** Starts the server that all tests use. */
 export async function startJetStream(): Promise<void> {
   node = await startNode({ jetstream: `domain: ${SERVER_DOMAIN}` });
   shared = await connecting(node.url)();
@@ -61,7 +61,7 @@ export async function stopJetStream(): Promise<void> {
   await node[Symbol.asyncDispose]();
 }
 
-/** A reader of a part of the stream, which has its own sink. */
+/** Reads the stream, or one shard of it, into a separate sink. */
 class Reader {
   readonly shard: { readonly index: number; readonly of: number } | undefined;
   readonly file: string;
@@ -86,7 +86,7 @@ class Reader {
   }
 }
 
-/** One row: its stream, and the connections that it has opened. */
+/** One combination of options under test: its stream, and the connections that it has opened. */
 export class JetStreamRow {
   readonly row: Row;
   readonly seen = new Map<string, unknown[]>();
@@ -106,14 +106,14 @@ export class JetStreamRow {
   }
 
   /**
-   * Whether all connections that the row has opened are closed, and the connection that the row was
-   * given is still open.
+   * Whether the library has closed all connections that it has opened, and has left the shared
+   * connection open.
    */
   get hasClosedOwn(): boolean {
     return this.#opened.every(connection => connection.isClosed()) && !shared.isClosed();
   }
 
-  /** The number of connections that the row has opened. */
+  /** The number of connections that the library has opened. */
   get connections(): number {
     return this.#opened.length;
   }
@@ -247,9 +247,8 @@ function inOneLine(raw: Buffer, row: Row): string {
 }
 
 /**
- * Publishes the posts of a row until a run completes, and then once more. Reads the posts until
- * each reader completes, and then once more. Compares the items after both.
- *
+ * Publishes posts with the options in `row` until a run completes, and then once more. Reads the
+ * posts until each reader completes, and then once more. Compares the items after both.
  * @returns How many runs were stopped.
  */
 export async function tryJetStreamRow(row: Row): Promise<number> {

@@ -22,8 +22,8 @@ const MAX_RUNS = 4;
 const STOPPED_AT = 2;
 
 /**
- * Orders the job of a row and downloads it. Each call is stopped once, repeated until it completes,
- * and then made once more.
+ * Orders a job and downloads it with the options in `row`. Each call is stopped once, repeated
+ * until it completes, and then made once more.
  */
 export async function tryJobRow(row: Row, number: number): Promise<void> {
   const folder = await temporaryFolder();
@@ -160,7 +160,10 @@ async function spoil(row: Row, folder: string): Promise<void> {
   if (row['flow.(folder)'] === 'a file is gone') await rm(file);
 }
 
-/** Checks that the folder has the files of the row's shard, and that each has its posts. */
+/**
+ * Checks that the folder has all files of the job or of its shard, and that each file has its
+ * posts.
+ */
 async function checkFolder(row: Row, folder: string, verdict: JobVerdict): Promise<void> {
   const part = ['1/2', '2/2'].indexOf(row['download.shard'] ?? '');
   const numbers = Array.from({ length: JOB_FILES }, (_, number) => number).filter(

@@ -45,12 +45,12 @@ import {
 import { isIncremental, optionOf, SERVICE_VALUES, sourceOf } from './service-values.js';
 import { hasCheckpoint, optionsIn } from './values.js';
 
-/** The first run of a row is aborted after this many items. */
+/** The first run is aborted after this many items. */
 const ABORTED_AFTER = 7;
 const ABORTED = new Error('aborted');
 const MAX_RUNS = 20;
 
-/** The state of one row: its outputs and the calls of its functions. */
+/** One combination of options under test: its outputs and the calls of its functions. */
 export class ServiceRow {
   readonly row: Row;
   readonly seen = new Map<string, unknown[]>();
@@ -195,8 +195,8 @@ function itemOf(given: unknown): string {
 }
 
 /**
- * Runs a row until it completes, and once more some hours later. Compares the contents of the sinks
- * after both.
+ * Runs a pipeline with the options in `row` until it completes, and once more some hours later.
+ * Compares the contents of the sinks after both.
  */
 export async function tryServiceRow(row: Row): Promise<void> {
   const folder = await temporaryFolder();
@@ -251,8 +251,8 @@ async function tryIn(run: ServiceRow): Promise<void> {
 }
 
 /**
- * Plants the faults that a row has in every run. In the first run, also plants the fault that stops
- * it.
+ * Plants the faults that these options require in every run. In the first run, also plants the
+ * fault that stops it.
  */
 function plantFaults(row: Row, isFirst: boolean): void {
   const { faults } = service;

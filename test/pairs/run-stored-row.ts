@@ -52,7 +52,7 @@ import { postOf, SINKS, VALUES } from './stored-values.js';
 import { type Context, hasCheckpoint, optionsIn } from './values.js';
 
 /**
- * The first run of a row is aborted after `ABORTED_AFTER` items. In some rows, the disk loses power
+ * The first run is aborted after `ABORTED_AFTER` items. With some options, the disk loses power
  * instead: at one of `CUT_AT.calls` disk calls, of which the first is the call `CUT_AT.from`.
  */
 const ABORTED_AFTER = 7;
@@ -71,7 +71,7 @@ export async function tombstonesOfPairs(): Promise<Tombstones> {
   return tombstones;
 }
 
-/** The state of one row: its input, its outputs and the calls of its functions. */
+/** One combination of options under test: its input, its outputs and the calls of its functions. */
 export class RowRun {
   readonly row: Row;
   readonly seen = new Map<string, unknown[]>();
@@ -253,8 +253,8 @@ export class RowRun {
 }
 
 /**
- * Runs a row until it completes, and then once more. Compares the outputs with the expected ones.
- *
+ * Runs a pipeline with the options in `row` until it completes, and then once more. Compares the
+ * outputs with the expected ones.
  * @param number The index of the row. It decides at which call the disk loses power.
  * @returns Whether a run was stopped.
  */

@@ -195,14 +195,14 @@ const CONFLICTS: readonly Conflict[] = [
   },
 ];
 
-/** Returns whether compliance never ends in a row. The row may be incomplete. */
+/** Returns whether `compliance` never ends with these options. The row may be incomplete. */
 const isEndless = (row: Row): boolean =>
   row['compliance.until'] === 'not given' ||
   (row.compliance === 'yes' && row['take.(count)'] === '5');
 
 /**
- * Returns whether a row has a checkpoint. If the row is incomplete, returns whether it can still
- * get one.
+ * Returns whether these options include a checkpoint. If the row is incomplete, returns whether a
+ * checkpoint can still be added.
  */
 function mayHaveCheckpoint(row: Row): boolean {
   if (row.committed !== 'no') return true;

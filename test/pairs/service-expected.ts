@@ -14,8 +14,7 @@ import {
 import { isIncremental, optionOf, sourceOf } from './service-values.js';
 
 /**
- * Returns what the sinks of a row get in a run.
- *
+ * Returns what the sinks must get in a run with these options.
  * @param before The time of the previous run, for an incremental source.
  */
 export function itemsOf(row: Row, now: number, before: number | undefined): string[] {
@@ -127,7 +126,7 @@ const bucketOf = (row: Row): number =>
   ({ day: DAY, minute: MINUTE })[row['counts.bucket'] ?? ''] ?? HOUR;
 
 function windowOf(row: Row, now: number, before: number | undefined) {
-  // In the service, a minute is complete only after some time.
+  // In the service, a minute is complete only when it is this old.
   const ageMs = row.replay === 'yes' ? 31 * MINUTE : MINUTE;
   const endOf = (time: number) =>
     floorTo(row.counts === 'yes' ? bucketOf(row) : MINUTE, time - ageMs);

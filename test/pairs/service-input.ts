@@ -8,10 +8,12 @@ import { createService, type Service } from '../../src/service/index.js';
 import { type AccessToken, accessToken, requestToken } from '../../src/users/sign-in-steps.js';
 import { timingOf } from '../replay/service-timing.js';
 
-/** The window of all rows is the six hours after midnight. */
+/** The time range of all tests: the six hours after midnight. */
 export const START = Date.UTC(2026, 10, 20);
 export const END = START + 6 * HOUR;
-/** The service's time during the first runs of a row. `LATER` is its time during the last run. */
+/**
+ * The service's time during all runs except the last one. `LATER` is its time during the last run.
+ */
 export const NOW = END + 40 * MINUTE;
 export const LATER = NOW + 5 * HOUR;
 
@@ -99,7 +101,7 @@ export const acme = (): Account =>
     {},
   );
 
-/** Starts the service that all rows use, signs in the user, and orders the job. */
+/** Starts the service that all tests use, signs in the user, and orders the job. */
 export async function startService(): Promise<void> {
   service = createService({
     ...{ limits: 'relaxed', heartbeatMs: 50, jobDwellMs: 0 },

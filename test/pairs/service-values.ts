@@ -55,7 +55,7 @@ export const SERVICE_VALUES: ValuesOfStages = {
   },
   counts: {
     ...query('counts'),
-    // `fromDate` is given in all rows, because the default window of 30 days has 43,200 minutes.
+    // `fromDate` is always given, because the default time range of 30 days has 43,200 minutes.
     fromDate: date(START),
     bucket: { ...unset, day: is('day'), hour: is('hour'), minute: is('minute') },
   },
@@ -124,8 +124,8 @@ export const SERVICE_VALUES: ValuesOfStages = {
 };
 
 /**
- * Options that are the same in every row. For example, with `next`, only one page is read, and
- * `resume` comes from the checkpoint.
+ * Options that have the same value in every test. For example, with `next`, only one page is read,
+ * and `resume` comes from the checkpoint.
  */
 export const FIXED_OF_SERVICE: readonly string[] = [
   ...['search.query', 'search.next', 'search.resume', 'searchRules.rules', 'searchRules.resume'],

@@ -25,9 +25,8 @@ function notFirst(row: Row, domain: Domain, { always }: Rules): Row {
 }
 
 /**
- * Reduces a failing row, so that as few options as possible have a value other than their first
- * one. Returns the error of the reduced row.
- *
+ * Reduces a failing combination of options, so that as few of them as possible have a value other
+ * than their first one. Returns the error of the reduced combination.
  * @param errorOf Runs a row. Returns `undefined` if the row passes.
  */
 export async function smallestFailure(

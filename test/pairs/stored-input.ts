@@ -75,8 +75,8 @@ export function hasDamagedFile(row: Row): boolean {
 }
 
 /**
- * Returns the files of a row. In both folders, the files have the same names. The input is damaged
- * only in ways that the options of the row allow.
+ * Returns the input files for these options. If there are two folders, their files have the same
+ * names. The input is damaged only in ways that the options allow.
  */
 export function storedFiles(row: Row): StoredFile[] {
   const keeps = hasDamagedFile(row);

@@ -189,7 +189,7 @@ export const VALUES: ValuesOfStages = {
   },
 };
 
-/** Options that are the same in every row, because nothing works without them. */
+/** Options that have the same value in every test, because nothing works without them. */
 export const FIXED: readonly string[] = ['committed.load', 'committed.write', 'committed.save'];
 
 export const SINKS = ['files', 'csv', 'parquet', 'committed'] as const;

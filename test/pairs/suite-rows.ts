@@ -4,14 +4,14 @@ import { isEveryday, isNightly } from '../suite.js';
 import { type Covering, coveringRows, type Domain, type Row, type Rules } from './covering-rows.js';
 
 /**
- * The rows of the nightly suite differ every night, so that further combinations of three and more
- * values are tried.
+ * The nightly suite tests other combinations of options every night, so that further combinations
+ * of three and more values are tried.
  */
 const SEED = isNightly ? (propertySeed(process.env.MILLRACE_SEED) ?? Date.now()) : 1;
 
 /**
- * A covering set of rows, and the rows of it that the suite runs. The everyday suite runs every
- * fourth row.
+ * Combinations of options that together cover all pairs of values, and the ones that the suite
+ * runs. The everyday suite runs every fourth.
  */
 export interface SuiteRows extends Covering {
   readonly tried: readonly { readonly row: Row; readonly number: number }[];
