@@ -24,7 +24,7 @@ const STARTS: readonly Start[] = [
   { name: 'createService() to its first answer', args: [scriptOf('service')] },
 ];
 
-/** Measures small runs, each in a process of its own, in turns. */
+/** Measures small runs in turns, each in a separate process. */
 export const coldStarts: Study = {
   name: 'cold-starts',
   title: 'Cold starts: small runs, from the start of Node to its end',

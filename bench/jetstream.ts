@@ -149,7 +149,7 @@ function rate({ posts, seconds }: Done): string {
   return Math.round(posts / seconds).toLocaleString('en');
 }
 
-/** Swaps the two variants. The publish of each variant stays before its consume. */
+/** Swaps the steps of the two variants. Each variant still publishes before it consumes. */
 function swapped<T>([a, b, c, d]: readonly T[]): T[] {
   return [b, a, d, c] as T[];
 }

@@ -8,12 +8,12 @@ const CHILD = path.join(import.meta.dirname, 'child.js');
 
 /**
  * The maximum time in seconds for all runs of one variant. Slow variants are run fewer times, so
- * that a question takes only minutes.
+ * that a benchmark takes only minutes.
  */
 const MAX_SECONDS = 20;
 
 /**
- * Runs the variants of a question in turns, so that changes in the machine's speed affect all of
+ * Runs the variants of a benchmark in turns, so that changes in the machine's speed affect all of
  * them. In a first round, which is not measured, the outputs of the variants must agree.
  */
 export async function measure(

@@ -7,14 +7,14 @@ import type { Format } from 'millrace';
 export type Digest = Readonly<Record<string, string | number>>;
 
 /**
- * One way to do the work of a question: Millrace, another tool, or a bound that no implementation
+ * One way to do the work of a benchmark: Millrace, another tool, or a bound that no implementation
  * can beat.
  */
 export interface Variant {
   readonly name: string;
   /**
-   * The name of the variant's module, in the folder of the question's variants. Its export `run`
-   * does the work in a separate process.
+   * The name of the variant's module, in the folder of the benchmark. Its export `run` does the
+   * work in a separate process.
    */
   readonly module: string;
   /**
@@ -46,7 +46,7 @@ export interface Need {
 
 export interface Question {
   readonly name: string;
-  /** The folder with the modules of the variants. @default the name of the question */
+  /** The folder with the modules of the variants. @default the name of the benchmark */
   readonly folder?: string;
   readonly title: string;
   /** Creates the input once, for all variants. */
@@ -54,10 +54,10 @@ export interface Question {
   readonly variants: readonly Variant[];
   /** Returns a digest of the files that a variant has written to its output folder. */
   digest?(folder: string): Promise<Digest>;
-  /** A line below the title of the question's chart. It explains bars that are easily misread. */
+  /** A line below the title of the benchmark's chart. It explains bars that are easily misread. */
   readonly chartNote?: string;
   /**
-   * Returns the charts of the question. Needed only if a chart of the speed of all variants is not
+   * Returns the charts of the benchmark. Needed only if a chart of the speed of all variants is not
    * suitable.
    */
   charts?(answer: Answer): readonly Chart[];
@@ -145,7 +145,7 @@ export interface Answer {
   readonly skipped: readonly string[];
 }
 
-/** A bar chart of the results of a question. */
+/** A bar chart of the results of a benchmark. */
 export interface Chart {
   /** The name of the chart. Its file is `charts/NAME.svg`. */
   readonly name: string;

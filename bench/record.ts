@@ -3,11 +3,11 @@ import os from 'node:os';
 import { median } from './measure.js';
 import type { Answer, Chart, Question } from './question.js';
 
-/** The most recent results of one question. */
+/** The most recent results of one benchmark. */
 export interface Recorded {
   /**
    * The day on which the results were measured, such as `2026-11-21`. A complete run replaces only
-   * the results of the questions that it measures.
+   * the results of the benchmarks that it measures.
    */
   readonly day: string;
   readonly machine: string;
@@ -31,7 +31,7 @@ export async function readRecord(file: string): Promise<Record> {
   }
 }
 
-/** Replaces the recorded results of one question. */
+/** Replaces the recorded results of one benchmark. */
 export async function record(
   file: string,
   question: string,
@@ -46,7 +46,7 @@ export async function record(
 }
 
 /**
- * Returns the chart that compares the variants of a question. It shows the speed of each variant,
+ * Returns the chart that compares the variants of a benchmark. It shows the speed of each variant,
  * or its time if the number of bytes is unknown.
  */
 export function raceChart(question: Question, { input, measured }: Answer): Chart {

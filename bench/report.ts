@@ -8,7 +8,7 @@ export const ONE_RUN =
 const COLUMNS = ['MB/s', 'k posts/s', 'cpu s', 'peak MiB', 'time / ours'];
 
 /**
- * Returns the results of a question as a Markdown table. The ratios are relative to the first
+ * Returns the results of a benchmark as a Markdown table. The ratios are relative to the first
  * variant, which is Millrace.
  */
 export function report(question: Question, { input, measured, skipped }: Answer): string {

@@ -111,8 +111,8 @@ function chartOf(rows: readonly Row[], manyRules: number): Chart {
 }
 
 /**
- * Returns how many posts per second the engines match that try each rule. First checks that their
- * results are equal.
+ * Returns the rates of the engines that test each rule separately, in posts per second. First
+ * checks that their results are equal.
  */
 function peerRates(
   posts: readonly Activity[],

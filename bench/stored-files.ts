@@ -54,7 +54,7 @@ export const storedFiles: Question = {
   digest: idsByTag,
 };
 
-/** The same question for each of the corpora on which the code was not tuned. */
+/** The same benchmark for each of the corpora on which the code was not tuned. */
 export const storedFilesOthers: readonly Question[] = CORPORA.slice(1).map(corpus => ({
   name: `stored-files-${corpus.name}`,
   folder: 'stored-files',

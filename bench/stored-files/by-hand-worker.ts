@@ -14,8 +14,8 @@ const task = workerData as Task;
 const ids = new SharedIds(task.ids);
 const targets = new Map<string, Target>();
 /**
- * The files that each list of rules leads to. There are few different lists of rules, so each list
- * is parsed only once.
+ * The output files for each list of matching rules that posts contain. Few lists differ, so each
+ * one is parsed only once.
  */
 const targetsOfRules = new Map<string, readonly Target[]>();
 
