@@ -3,8 +3,8 @@ import type { Dialect } from '../post/dialect.js';
 import type { RuleNode } from '../tree.js';
 
 /**
- * A condition that selects posts by their terms (see `postTerms`). The condition of a rule selects every post
- * that the rule matches and, unless it is exact, some other posts.
+ * A condition that selects posts by their terms, such as `snow`, `#snow` or `lang:en` (see `postTerms`). The
+ * condition of a rule selects every post that the rule matches and, unless it is exact, some other posts.
  */
 export type TermCondition =
   | { readonly kind: 'term'; readonly term: string }
@@ -134,7 +134,8 @@ export interface Frequencies {
 export type AnchorSets = Int32Array;
 
 /**
- * Returns an upper bound for the fraction of posts that have at least one term of the set at this position.
+ * Returns an upper bound for the fraction of posts that have at least one term of the set that starts at
+ * position `at` of `sets`.
  */
 export function costOfSet(sets: AnchorSets, at: number, frequencies: Frequencies): number {
   const length = sets[at]!;
@@ -162,8 +163,8 @@ export function rarestSetAt(
 }
 
 /**
- * Returns the rarest term that alone forms a set, except for the set at the given position. Returns -1 if
- * there is none.
+ * Returns the rarest term among the sets of a single term, ignoring the set at `current`. Returns -1 if there
+ * is no such set.
  */
 export function secondTerm(
   sets: AnchorSets,

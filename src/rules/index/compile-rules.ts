@@ -69,7 +69,7 @@ export function compileRules(
 export class RuleMatcher {
   readonly #product: RuleProduct;
   readonly #index: RuleIndex;
-  /** The entry to report if a rule matches, by the rule's number in the index. */
+  /** The entry that `match` returns for each rule, indexed by the rule's number. */
   readonly #entries: (MatchingRule | undefined)[] = [];
   readonly #values: string[] = [];
   readonly #numbers = new Map<string, number>();
@@ -88,7 +88,8 @@ export class RuleMatcher {
 
   /**
    * Returns the rules that match, in the order in which they were added. However, a rule that was added after
-   * a deletion may take the position of a deleted rule. If a rule has no id, its entry has its value.
+   * a deletion may take the place of the deleted rule in this order. Only entries of rules without an id have
+   * a `value`.
    */
   match(activity: Activity): readonly MatchingRule[] {
     const found = this.#index.match(fieldsOf(activity));

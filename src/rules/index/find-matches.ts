@@ -7,26 +7,29 @@ import { hasBit, NumberedPost } from './numbered-post.js';
 import { clauseAt, MATCHED, nextIfNo, nextIfYes, runTest } from './rule-program.js';
 
 /**
- * A block holds one rule. It starts with two integers: the rule's number, and how many integers of the
- * program are questions. They are stored next to the program, because a test spends most of its time waiting
- * for memory.
+ * The layout of a rule's block, which is a list of integers: the rule's number, how many integers of its
+ * program are questions (see `RuleProgram`), and then the program. All three are adjacent, because testing a
+ * rule spends most of its time waiting for memory.
  */
 export const BLOCK_RULE = 0;
 export const BLOCK_QUESTIONS = 1;
 export const BLOCK_HEADER = 2;
 
-/** The maximum number of compiled clauses to keep. Most posts are tested without any compiled clause. */
+/**
+ * The maximum number of compiled clauses to cache. For most posts, comparing term numbers decides the result,
+ * and no clause is compiled.
+ */
 const MAX_COMPILED = 20_000;
 
-/** The parts of an index that are needed to compare posts with its rules. */
+/** The data of an index that `MatchFinder` reads to find the rules that match a post. */
 export interface IndexedRules {
-  /** The blocks of all rules. */
+  /** The blocks of all rules, one after the other. */
   readonly blocks: Int32Array;
-  /** The blocks of rules that must be compared with every post. */
+  /** The positions in `blocks` of the rules that must be compared with every post. */
   readonly unanchored: Iterable<number>;
   /**
-   * Pairs of integers: the position of a rule's block, and a second term that a matching post must have, or
-   * -1 if no second term is required.
+   * Pairs of integers: the position of a rule in `blocks`, and a second term that a matching post must have,
+   * or -1 if no second term is required.
    */
   readonly postings: Int32Array;
   /** For each term, the start of its pairs in `postings`, and how many integers these pairs have. */

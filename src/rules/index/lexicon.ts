@@ -10,8 +10,8 @@ export interface SharedTerms {
 }
 
 /**
- * A record holds one term. It starts with two integers, followed by the UTF-16 units of the term: the term's
- * number, and how many units the term has.
+ * The layout of a record, which holds one term: the term's number, how many UTF-16 units the term has, and
+ * then these units.
  */
 const RECORD_NUMBER = 0;
 const RECORD_LENGTH = 1;
@@ -31,8 +31,8 @@ export class Lexicon {
   /** The position of each term's record, by the term's number; -1 if no term has the number. */
   #places: Int32Array = new Int32Array(1 << 10);
   /**
-   * The records of all terms. Everything that a lookup compares is adjacent, because a lookup spends most of
-   * its time waiting for memory: a header, then the units of the term, two in each integer.
+   * The records of all terms. In each record, a header is directly followed by the units of the term, two in
+   * each integer, because a lookup spends most of its time waiting for memory.
    */
   readonly #pool = new IntPool();
   #records: Int32Array = this.#pool.data;
@@ -47,7 +47,7 @@ export class Lexicon {
   prefetched = 0;
   /** The UTF-16 units of the string to look up. */
   #text = new Uint16Array(64);
-  /** A kind with an empty prefix, to look up terms that include their prefix. */
+  /** The kind with an empty prefix. It is used to look up a term as a whole, including its prefix. */
   readonly #whole: Kind = { prefix: '', units: unitsOf(''), hash: HASH_START, terms: 0 };
 
   /** Returns a lexicon that reads terms in shared memory. These terms must not change. */
@@ -89,7 +89,7 @@ export class Lexicon {
     return { slots, places, records, kinds };
   }
 
-  /** The highest number of a term so far, plus 1. */
+  /** The highest number that a term has had so far, plus 1. */
   get capacity(): number {
     return this.#capacity;
   }

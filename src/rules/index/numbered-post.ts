@@ -12,7 +12,10 @@ export const TOUCHING = 0;
 export const ONE_BLANK = 1;
 export const APART = 2;
 
-/** The initial value of the first integer of `bits`. Only the bit of term -1 is set. */
+/**
+ * The initial value of the first integer of `bits`. Term -1 means that no term is required, so its bit is
+ * always set.
+ */
 const ALWAYS = 1;
 
 /**
@@ -36,11 +39,11 @@ export class NumberedPost {
   present: Int32Array = new Int32Array(1024);
   count = 0;
   /**
-   * The words of the post in order, as term numbers. -1 is a word that no rule uses; -2 separates two
-   * strings.
+   * The words of the post in order, as term numbers. -1 is a word that no rule uses; -2 marks the boundary
+   * between two strings of the post, such as its text and a link.
    */
   sequence: Int32Array = new Int32Array(1024);
-  /** The distance of each word of `sequence` from the previous word. */
+  /** What separates each word of `sequence` from the previous word: `TOUCHING`, `ONE_BLANK` or `APART`. */
   gaps: Uint8Array = new Uint8Array(1024);
   /** How many elements of `sequence` are in use. */
   sequenceEnd = 0;
@@ -52,7 +55,7 @@ export class NumberedPost {
     this.#kinds = kindsOf(lexicon, indexedOperators(dialect));
   }
 
-  /** The post itself, for tests that need more than terms and sequences. */
+  /** The post itself, for clauses that term numbers alone cannot decide. */
   get post(): RulePost {
     return this.#post as RulePost;
   }

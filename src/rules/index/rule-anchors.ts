@@ -6,8 +6,8 @@ import type { Lexicon } from './lexicon.js';
 import type { TermCounts } from './term-frequency.js';
 
 /**
- * Each rule has four integers, at these positions: the start of its list of term sets, the length of that
- * list, the offset in the list of the set that the rule is indexed under, and the position of its block.
+ * The layout of the four integers of a rule: the start and length of its list of term sets, the offset within
+ * that list of the set that the rule is indexed under, and the position of the rule's block.
  */
 const START = 0;
 const LENGTH = 1;

@@ -33,8 +33,8 @@ const STATE_INTS = 6;
 
 const MIN_POSTS = 1_000;
 /**
- * The first review starts once one post has been counted for every so many rules. A review takes as long as
- * matching some hundred posts for every 1,000 rules.
+ * The first review starts when posts have been counted for 1 in this many rules. With more rules, it starts
+ * later, because a review takes longer.
  */
 const RULES_A_POST = 16;
 /** The factor by which the number of counted posts grows from one review to the next. */
@@ -62,7 +62,7 @@ function longestSet(sets: Int32Array, start: number, end: number): number {
   return longest;
 }
 
-/** Acquires the copy in use. The copy does not change until it is released. */
+/** Acquires the copy of the index that is in use. The copy does not change until it is released. */
 export function anchorsNow({ copies, state }: Anchoring): SharedPostings {
   for (;;) {
     const current = Atomics.load(state, CURRENT);

@@ -30,7 +30,7 @@ export interface SharedRules {
   readonly product: RuleProduct;
   readonly index: SharedIndex;
   readonly anchoring: Anchoring;
-  /** The JSON of the entry of each rule in `matching_rules`, by the rule's number. */
+  /** The JSON of each rule's entry in the `matching_rules` of a post, indexed by the rule's number. */
   readonly entries: SharedTexts;
   /** For each rule, the index of its tag in `tags`, or -1 if it has no tag. */
   readonly tagOfRule: Int32Array;
@@ -46,7 +46,7 @@ interface SharedTexts {
   readonly starts: Int32Array;
 }
 
-/** @param rules The entries to report, by the rule's number in the index. */
+/** @param rules The entry to report for each rule, indexed by the rule's number. */
 export function shareRules(
   product: RuleProduct,
   index: SharedIndex,
@@ -85,11 +85,12 @@ const matchers = new WeakMap<SharedRules, SharedMatcher>();
 export class SharedMatcher {
   readonly #rules: SharedRules;
   readonly #finder: MatchFinder;
-  /** The data for finding matches, with the copy of the anchors that is currently acquired. */
+  /** The rules to search, and the copy of the index that `run` has acquired. `undefined` outside of `run`. */
   #indexed: IndexedRules | undefined;
   #counted = 0;
   /**
-   * The position of the rules in the last matched post. If that post was parsed, `#parsed` holds it instead.
+   * The position of `matching_rules` in the last matched post. If that post was parsed, `#parsed` holds the
+   * post instead.
    */
   #place: PlaceOfRules | undefined;
   #parsed: Activity | undefined;
@@ -139,9 +140,9 @@ export class SharedMatcher {
   }
 
   /**
-   * Returns the rule numbers of all rules that match the post between two positions, in the order of the list
-   * of rules. Call it only within `run`. JSON members that no rule reads are not checked. Returns `undefined`
-   * if the post has to be parsed.
+   * Returns the numbers of all rules that match the post in `content` from `start` to `end`, in ascending
+   * order. Call it only within `run`. JSON members that no rule reads are not checked. Returns `undefined` if
+   * the post has to be parsed.
    */
   matchBytes(content: Buffer, start: number, end: number): readonly number[] | undefined {
     try {

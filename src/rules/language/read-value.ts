@@ -88,7 +88,7 @@ interface ValueSyntax {
   problem(written: string, span: Span, rule: string): Problem;
 }
 
-/** The syntax of each kind of value that does not allow every text. */
+/** The syntax of each kind of value that restricts the text. Values of other kinds may be any text. */
 const SYNTAX: { readonly [Kind in ValueKind]?: ValueSyntax } = {
   id: {
     parse: written => (/^\d+$/.test(written) ? written : undefined),

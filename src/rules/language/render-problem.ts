@@ -56,7 +56,7 @@ const CONTEXT = 400;
 
 interface Line extends Span {
   /**
-   * The position of the problem in the list of problems, from 1. `undefined` if there is only one problem.
+   * The number of the line within the text of the rule, from 1. `undefined` if the rule has only one line.
    */
   readonly number: number | undefined;
 }
@@ -93,10 +93,7 @@ function printable(grapheme: string): string {
   return grapheme.replace(/[\p{Cc}\p{Cs}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '\ufffd');
 }
 
-/**
- * Returns the cells around the problem, as many as fit in `COLUMNS`. An ellipsis replaces the cells that do
- * not fit.
- */
+/** Returns the graphemes around the problem, as many as fit in `COLUMNS`. An ellipsis replaces the rest. */
 function cut(cells: readonly Cell[], line: Line, span: Span): Cell[] {
   const index = cells.findIndex(cell => cell.end > span.start);
   let first = index === -1 ? cells.length : index;

@@ -5,7 +5,7 @@ import { clausePhrase, wordsOf, wordTerms } from '../post/phrase.js';
 import { fold } from '../post/tokeniser.js';
 import type { Clause } from '../tree.js';
 
-/** Returns the terms (see `postTerms`) that every post has that matches a clause. */
+/** Returns the terms (see `postTerms`) that a post must have to match a clause. */
 export function clauseTerms(clause: Clause, dialect: Dialect): RequiredTerms {
   switch (clause.kind) {
     case 'keyword':

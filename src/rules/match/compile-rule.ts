@@ -107,7 +107,7 @@ export function compileClause(clause: Clause, dialect: Dialect): PostTest {
   }
 }
 
-/** Returns a test that compares a user's handle or id. */
+/** Returns a test for the user with this handle or id. */
 function isPerson(text: string): (person: Person) => boolean {
   const name = text.toLowerCase();
   return ({ handle, id }) => handle === name || id === name;

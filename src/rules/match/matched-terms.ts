@@ -14,7 +14,7 @@ export interface MatchedTerms {
   spansIn(text: string): readonly Span[];
 }
 
-/** Returns the clauses because of which a valid rule matches a post. */
+/** Returns the clauses that made a rule match a post. The rule must be valid. */
 export function matchedTerms(rule: string, activity: Activity, product: RuleProduct): MatchedTerms {
   const clauses = [...new Set(decisiveClauses(explainMatch(rule, activity, { product })))];
   const dialect = dialectOf(product);
@@ -39,7 +39,10 @@ function decisiveClauses({ text, matched, decided, parts }: Explanation): readon
   return parts.length === 0 ? [text] : parts.flatMap(decisiveClauses);
 }
 
-/** Returns what to mark because of a clause: lists of adjacent words, and tags with their sign. */
+/**
+ * Returns what to highlight for a clause: lists of adjacent words, and hashtags, cashtags and mentions with
+ * their sign.
+ */
 function wantedIn(clause: string, dialect: Dialect): readonly (readonly string[] | string)[] {
   const { tree } = parseRule(clause);
   switch (tree?.kind) {

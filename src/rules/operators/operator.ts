@@ -31,7 +31,7 @@ export interface OperatorSpec {
 /** A function that tests whether a rule, or a part of a rule, matches a post. */
 export type PostTest = (post: RulePost) => boolean;
 
-/** The terms of the posts that match a clause. */
+/** The terms that a post must have to match a clause. */
 export interface RequiredTerms {
   /** Terms that every matching post has. If the list is empty, no such term is known. */
   readonly required: readonly string[];

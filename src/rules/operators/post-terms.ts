@@ -46,8 +46,9 @@ export interface IndexedOperators {
 
 /**
  * Returns the operators that add terms to an index. For search, the fields and trigrams of operators that
- * search does not have are omitted, because they would be most of a post's terms. Keys are always included,
- * because engagement totals use them to look up the retweets and replies of a post in the archive.
+ * search does not have are omitted, because they would be most of a post's terms. Operators that compare
+ * whole values (`keys`) are always included, because engagement totals use them to look up the retweets and
+ * replies of a post in the archive.
  */
 export function indexedOperators(dialect: Dialect): IndexedOperators {
   return dialect.allOperators ? ALL : IN_SEARCH;

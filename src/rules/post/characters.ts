@@ -73,7 +73,10 @@ function buildFolds(classes: Uint8Array, accents: Accents): Uint16Array {
   });
 }
 
-/** Returns whether a unit is in one of the two largest blocks. Their characters need no lookup. */
+/**
+ * Returns whether a unit is a Han or Hangul character. These are the largest groups of characters, and a
+ * range check is faster than the regular expressions of `classOf`.
+ */
 function isHanOrHangul(unit: number): boolean {
   return (unit >= 0x3400 && unit <= 0x9fff && (unit <= 0x4dbf || unit >= 0x4e00)) || isHangul(unit);
 }
@@ -103,7 +106,8 @@ function classOf(character: string): number {
   const code = character.codePointAt(0)!;
   if (code === 0x200d) return JOINER;
   if (/^[\p{Z}\p{Cc}\u200b\ufeff]$/u.test(character)) return SPACING;
-  // Variation selectors are \p{Mn}; soft hyphens and similar characters are \p{Cf}.
+  // Soft hyphens and similar characters are \p{Cf}. Variation selectors are \p{Mn}, so they are recognised by
+  // their range.
   if ((code >= 0xfe00 && code <= 0xfe0f) || /^\p{Cf}$/u.test(character)) return DROPPED;
   if (/^\p{M}$/u.test(character) || isJamoTail(code)) return MARK;
   if (code < 0x80) return /^[a-z0-9]$/i.test(character) ? WORD : WORD_SEPARATOR;

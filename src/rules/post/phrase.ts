@@ -58,8 +58,8 @@ export function holdsPhrase(tokens: Tokens, { words, exact }: Phrase): boolean {
  * Returns whether the tokens contain all words, at most `distance` tokens apart. A word out of order costs
  * two tokens, so two words in reverse order may be at most `distance` - 2 apart.
  *
- * In an unbroken phrase, word `i` is `i` tokens after the first word. In a proximity, each word may be up to
- * `distance` tokens after its place in such a phrase, for some start of the phrase.
+ * In a phrase, word `i` is `i` tokens after the first word. Here, each word may be up to `distance` tokens
+ * later than in a phrase. The tokens match if this is true for at least one start of the phrase.
  */
 export function holdsProximity(
   tokens: readonly string[],
