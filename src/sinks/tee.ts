@@ -60,7 +60,8 @@ type Branch<In, S, Before = never> = [In] extends [never]
   : SinkArgument<Known<In>, S>;
 
 /**
- * The type from which the compiler infers a branch if only earlier branches determine the type of the items.
+ * The expected type of a branch if only earlier branches determine the type of the items. The compiler infers
+ * the branch from it.
  */
 type SinkOf<In> = (
   input: [In] extends [never] ? unknown : unknown extends In ? unknown : Flow<In>,

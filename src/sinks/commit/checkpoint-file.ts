@@ -128,7 +128,7 @@ export class CheckpointFile implements CheckpointStore {
   }
 }
 
-/** The length of the blocks in which the text is printed, in UTF-16 units. */
+/** The number of UTF-16 units in each block of a printed checkpoint. */
 const BLOCK_LENGTH = 64 * 1024;
 /** Returns the path of the temporary file. Renaming that file makes it the checkpoint. */
 export function temporaryPath(file: string): string {

@@ -72,7 +72,7 @@ export interface CheckpointPlace {
 
 const VERSION = 1;
 /**
- * Matches a checkpoint with a checksum of all text before it at the end. The checksum is needed, because a
+ * Matches a checkpoint that ends with a checksum of the text before it. The checksum is needed, because a
  * wrong count could truncate output files in the wrong place.
  */
 const CHECK = /^([\s\S]*) {2}"check": "[0-9a-f]{8}"\n}\n$/;
@@ -184,10 +184,10 @@ export function isCommittedFile(file: unknown): boolean {
   );
 }
 
-/** The content of the text that the caller saves together with the rows. */
+/** The checkpoint of `committed`. The caller saves it as text, together with the rows. */
 export interface Saved {
   readonly state: CheckpointState;
-  /** The id of the run that wrote the first rows. All tokens of rows begin with this id. */
+  /** The id of the run that wrote the first rows. Every `WriteRange.token` begins with this id. */
   readonly id: string;
   /** The number of commits so far. */
   readonly commits: number;

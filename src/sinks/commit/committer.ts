@@ -77,8 +77,8 @@ export class Committer {
   }
 
   /**
-   * Returns whether a commit is due. It is due if all members and the store need it, or if the store is full.
-   * First waits for the previous commit if the store is full, or if a member commits at every cursor.
+   * Returns whether a commit is due: all members and the store have waited long enough, or the store is full.
+   * If the store is full, or if a member commits at every cursor, first waits for the previous commit.
    */
   async due(): Promise<boolean> {
     if (this.#waitsForLast) await this.#pending;
@@ -124,7 +124,7 @@ export class Committer {
     await this.#pending?.catch(() => {});
   }
 
-  /** Records the cursor from which a run starts to add to files of earlier runs. */
+  /** Writes a checkpoint before a run adds to files of earlier runs. `cursor` is where the run starts. */
   async begin(cursor: Cursor | undefined): Promise<void> {
     this.#cursor = JSON.stringify(cursor ?? null);
     await this.#write('running');
@@ -159,8 +159,8 @@ export class Committer {
   }
 
   /**
-   * Whether the store is full. Never true if a commit ends files, because files must reach a certain size
-   * first.
+   * Whether the store is full. Never true if a commit ends files, because a full store would end them before
+   * they reach a reasonable size.
    */
   get #isFull(): boolean {
     const { members, store } = this.#options;

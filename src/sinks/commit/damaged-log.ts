@@ -199,8 +199,8 @@ export function checkDamaged(call: string, damaged: string): void {
 }
 
 /**
- * How many records are remembered for finding records that several branches report. If one branch is further
- * ahead of another than this, a record may be logged twice.
+ * The maximum number of records to remember, so that a record that several branches report is logged once. If
+ * one branch is further ahead of another than this, a record may be logged twice.
  */
 const MAX_REPORTED = 50_000;
 

@@ -49,10 +49,7 @@ export interface FileSinkConfig<T>
   readonly workers?: number | undefined;
   /** Calls `onFile` for finished files. */
   readonly callOnFile?: CallOnFile | undefined;
-  /**
-   * The path of the file of damaged records. Stages before the sink report records to it through the sink's
-   * pull.
-   */
+  /** The path of the file of damaged records. Stages before the sink also report records to this file. */
   readonly damaged: string | undefined;
 }
 
@@ -63,7 +60,10 @@ interface RunOptions extends SharedOptions {
   readonly commits: boolean;
   /** The log for items that cannot be written. If absent, the first such item ends the run. */
   readonly damaged: DamagedLog | undefined;
-  /** The engine that runs the plan of the input. */
+  /**
+   * The engine that reads the input, if the input is a plan. A plan is a flow of stored files that threads
+   * can read.
+   */
   readonly engine: Engine;
   /** The index of the sink in the checkpoint, if several sinks commit together. */
   readonly branch: number | undefined;
@@ -235,14 +235,15 @@ export class FileSinkRun<T> implements Member {
 const RARE: readonly PathField[] = ['author', 'id'];
 
 /**
- * The smallest `maxBytes` for which threads encode the blocks of formats that need whole files. The size of a
- * block becomes known only late, so smaller files could far exceed their limit.
+ * The smallest `maxBytes` at which threads encode blocks of rows for a format with `wholeFiles`. The size of
+ * a block is known only after it is encoded, so a smaller file could far exceed its limit.
  */
 const LARGE_FILE_BYTES = 16 << 20;
 
 /**
- * Returns how threads encode posts. Returns `undefined` unless paths can be computed from numbers, and each
- * output gets many lines from a stored file.
+ * Returns how threads encode posts. Returns `undefined` if the main thread must encode them: if a function of
+ * the caller creates the paths, if most outputs would get only a few lines of a stored file, or if threads
+ * cannot encode the format within `maxBytes`.
  */
 function rowEncodingOf<T>(
   { path, compression }: FileSinkConfig<T>,

@@ -78,7 +78,8 @@ export function fileSinkOn<T>(fs: FileSystem, given: FileSinkConfig<T>): Sink<T,
     });
     return written as Written;
   };
-  // Only `tee` reads `branch`, and it delivers the items that the sink would otherwise get.
+  // The cast is safe, because only `tee` reads `branch`, and it delivers the items that the sink would
+  // otherwise get.
   const branch = new FileSink(fs, config as FileSinkConfig<unknown>);
   return withInternals(sink, { holdsLocks: true, counts: true, branch });
 }

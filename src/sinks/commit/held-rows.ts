@@ -26,7 +26,7 @@ export class HeldRows {
     return this.#count;
   }
 
-  /** The rows in the form that `write` gets: items, or blocks of bytes. */
+  /** The rows in the form that the caller's `write` gets: items, or blocks of bytes. */
   get rows(): readonly unknown[] {
     return this.#elements.map(element =>
       element instanceof EncodedRows ? element.bytes : element,

@@ -14,28 +14,29 @@ type Encode = (item: unknown) => unknown;
 
 export interface RowEncoderOptions {
   readonly encode: Encode;
-  /** The maximum number of rows in a block. */
+  /** The maximum number of rows in a block of encoded rows. */
   readonly rows: number;
   readonly workers: number | undefined;
 }
 
 /**
- * The size at which a block ends, in bytes. If a thread encodes the block, this is the size of its posts
- * before encoding.
+ * The size at which a block of encoded rows ends, in bytes. If a thread encodes the block, this is the size
+ * of its posts before encoding.
  */
 const BLOCK_BYTES = 1 << 20;
 /** The total size of the stored files that may be encoded while earlier rows are written, in bytes. */
 const AHEAD_BYTES = 16 << 20;
 
 /**
- * Encodes the rows of `committed` as blocks. If threads know the function `encode`, posts of stored files are
- * encoded by the threads that have decoded them. All other items are encoded on the main thread.
+ * Encodes the rows of `committed` as blocks. If `encode` was created by a function such as `tables.toCsv`,
+ * threads encode the posts of the stored files that they have decoded. All other items are encoded on the
+ * main thread.
  */
 export class RowEncoder {
   readonly #engine: Engine;
   readonly #maxRows: number;
   readonly #encoder: ItemEncoder;
-  /** The index of the encoding in the engine; `undefined` if threads do not know `encode`. */
+  /** The index of the encoding in the engine; `undefined` if threads cannot run `encode`. */
   readonly #encoding: number | undefined;
 
   constructor(engine: Engine, { encode, rows, workers }: RowEncoderOptions) {
@@ -55,8 +56,8 @@ export class RowEncoder {
   /** Returns the rows of a flow as blocks. */
   batches(input: AsyncIterable<unknown>, pull: Pull): Batches<EncodedRows> {
     const encoding = this.#encoding;
-    // If damaged records are logged, those that come before a cursor must be reported before it. That
-    // requires items instead of rows, one batch after the other.
+    // If damaged records are logged, each must be reported before the cursor that follows it. Therefore, the
+    // items are encoded one batch after the other, on the main thread.
     if (encoding === undefined || pull.damaged !== undefined || !this.#engine.canRun(input))
       return this.#encodeInTurn(input, pull);
     return this.#encodeAhead(this.#engine.batches(input, pull), encoding);

@@ -54,7 +54,7 @@ export type OpenStore = (fs: FileSystem, folder: string) => Promise<CheckpointSt
 export interface Session<T> {
   /** The run of each sink. */
   readonly sinkRuns: readonly FileSinkRun<T>[];
-  /** The engine that runs the plan of the input. All sinks share it. */
+  /** The engine that reads the input, if the input is a plan. All sinks share it. */
   readonly engine: Engine;
   /** The signal fires when the run must end, or when a file cannot be written. */
   readonly signal: AbortSignal;

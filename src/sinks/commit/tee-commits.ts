@@ -3,7 +3,7 @@ import type { Cursor } from '../../flow/flow.js';
 import type { Committer } from './committer.js';
 import type { InputCursorOf, TeeInput } from './tee-input.js';
 
-/** The position that is recorded for a branch that has ended before its input. */
+/** Recorded instead of a cursor for a branch that has stopped before the end of its input. */
 export const ENDED = 'ended';
 
 /** How long a branch waits for other branches if none of them makes progress, in milliseconds. */
@@ -112,7 +112,7 @@ export class TeeCommits {
     this.#release();
   }
 
-  /** Called while a branch needs more input than can be read before the slowest branch continues. */
+  /** Called while a branch needs more input, but must first wait until the slowest branch has caught up. */
   full(): void {
     const isWaited = this.#branches.some(
       ({ waiting }, index) => waiting !== undefined && this.#feed.isSlowest(index),

@@ -299,7 +299,7 @@ export class TeeRun {
   #flowOf(number: number): Flow<unknown> {
     const read = (run: Run) => this.#readFeed(number, run);
     const plan = Plan.in(this.#input);
-    // If the plan is not complete, all batches have items.
+    // If the plan is not complete, it does not include `activities`, so no batch has rows.
     if (plan?.isComplete !== true) return new OwnFlow(run => read(run) as Batches<unknown>);
     const engine = () => this.#engine;
     return sharedFlow(plan, {

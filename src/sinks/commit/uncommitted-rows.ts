@@ -30,12 +30,12 @@ export interface UncommittedRowsOptions extends TargetOptions {
   readonly workers?: number | undefined;
 }
 
-/** The parts of a run that the rows need for committing. */
+/** The parts of a run that `UncommittedRows` uses. */
 export interface RowsRun extends Pull {
   readonly signal: AbortSignal;
   /**
-   * Called with each cursor once the rows before it are held. If it returns a promise, reading continues when
-   * the promise resolves.
+   * Called with each cursor once the rows before it are in memory. If it returns a promise, reading continues
+   * when the promise resolves.
    */
   reached(cursor: Cursor): Promise<void> | undefined;
   /** Resolves once no commit is running. */
@@ -52,8 +52,9 @@ export interface RowsRun extends Pull {
 }
 
 /**
- * The maximum number of held rows, as a multiple of the option `rows`. Further rows are written into an open
- * transaction. In `tee`, branches wait for each other before they commit, so the maximum is higher.
+ * The maximum number of rows to hold in memory, as a multiple of the option `rows`. Further rows are written
+ * into an open transaction. In `tee`, branches wait for each other before they commit, so the maximum is
+ * higher.
  */
 const MAX_HELD = { alone: 1, inTee: 4 };
 
@@ -104,9 +105,9 @@ export class UncommittedRows implements CheckpointStore {
     this.#progress = progress;
     this.#incremental = isIncremental(owner.flow);
     this.#broken = new LinkedAbort(signal);
-    // Without transactions, the same rows must be written again with the same token. If rows are encoded, the
-    // blocks may be divided differently the second time, so only all rows of a commit together are known to
-    // be the same. They are then passed to `write` in one call.
+    // Without transactions, a retry must pass the same rows to `write` with the same token. Encoded rows may
+    // be divided into different blocks in a retry, so only all rows of a commit together are known to be the
+    // same. Therefore, one call of `write` gets all of them.
     const areWhole = options.encode !== undefined && options.transaction === undefined;
     const rows = areWhole ? Number.POSITIVE_INFINITY : options.rows;
     this.#target = new Target(
@@ -140,7 +141,7 @@ export class UncommittedRows implements CheckpointStore {
     const [first] = paths;
     if (first === undefined) return;
     const name = createHash('sha256').update(JSON.stringify(paths)).digest('hex').slice(0, 16);
-    // The lock is in the part of the folder's path that does not depend on items.
+    // The lock file is in the last folder of the path whose name does not depend on items.
     const file = path.join(path.dirname(`${first.split('{')[0]}x`), `.tee-${name}.lock`);
     await prepareFolder(fs, path.resolve(folder, file));
     this.#lock = { paths: lockPaths(file), lock: await takeLock(file, { fs }) };

@@ -184,7 +184,7 @@ class LinesEncoder implements Encoder<Line> {
     this.add(header);
   }
 
-  /** Returns the buffer. If the buffer has fewer than `bytes` bytes, first replaces it by a larger one. */
+  /** Returns the buffer. If the buffer is smaller than `bytes`, first replaces it with a larger one. */
   #bufferOf(bytes: number): Buffer {
     const buffer = this.#buffer;
     if (buffer !== undefined && bytes <= buffer.length) return buffer;

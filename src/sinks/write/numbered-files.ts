@@ -31,7 +31,10 @@ export class NumberedFiles {
       while (outputs.has(numberedName(path, this.#number + 1))) this.#number++;
   }
 
-  /** The names that would follow the last file; none unless the size of files is limited. */
+  /**
+   * Yields the names that would follow the last numbered file. Yields nothing unless the size of files is
+   * limited.
+   */
   *nextNames(): Generator<string> {
     if (this.#maxBytes === undefined) return;
     for (let number = this.#number + 1; ; number++) yield numberedName(this.#path, number);

@@ -65,15 +65,15 @@ export class OutputFile implements PartFile {
   named = false;
   /** Whether the file has ended. Nothing can be added to it then. */
   ended: boolean;
-  /** The count of items in all files at the time when this file got its last item. */
+  /** The result of `counted` when this file got its last item. */
   lastItem = 0;
   readonly #shared: SharedByFiles;
   /** The encoder, which is created with the first item. */
   #encoder: Encoder<FileEntry> | undefined;
   #collected: Collected | undefined;
   /**
-   * The known size of everything that comes after `lineBytes` and before the collected items: queued blocks,
-   * ranges, and blocks that an encoder has.
+   * The number of bytes before compression that are queued for this file but not yet in `lineBytes`: blocks,
+   * ranges that other threads write, and blocks that the encoder has.
    */
   #pendingBytes = 0;
   /**

@@ -38,7 +38,8 @@ export interface FileRange {
 }
 
 /**
- * A file counts as still growing if it got an item among the last fifth of the items that a commit requires.
+ * A file counts as still growing if it got one of the most recent items of the sink. "Most recent" is a fifth
+ * of the number of items that a commit requires.
  */
 const GROWING_DIVISOR = 5;
 
@@ -238,8 +239,9 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   /**
-   * The size at which a numbered file ends may depend on the times of commits, so a run that was stopped may
-   * have begun more files than this one. Their parts come after the last file of a path.
+   * Removes parts of a stopped run whose numbers follow the last file of a path. The stopped run may have
+   * begun more files than this one, because the size at which a numbered file ends may depend on the times of
+   * commits.
    */
   async #removeStaleParts(): Promise<void> {
     for (const files of this.#byPath.values())

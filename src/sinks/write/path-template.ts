@@ -88,8 +88,9 @@ export function parsePathTemplate(
 }
 
 /**
- * Matches values that readers of datasets take for NULL, because they compare a value before they decode
- * `%6E`. DuckDB ignores the case.
+ * Matches the first character of a partition value that readers of datasets take for NULL. They compare a
+ * value before they decode it, so a percent-encoded first character, as in `%6Eull`, avoids this. DuckDB
+ * ignores the case.
  */
 const READ_AS_NULL = /^(?:n(?=ull$)|_(?=_hive_default_partition__$))/i;
 
@@ -120,7 +121,10 @@ function escapeOf(_: string, ...bytes: readonly string[]): string {
   return `%5C%75${(0xd000 | (high << 6) | low).toString(16)}`;
 }
 
-/** Formats the start of a unit of time (UTC): `2024-03-05`, `2024-03-05T14` or `2024-03-05T14-07`. */
+/**
+ * Returns a function that formats the first `length` characters of a time (UTC): `2024-03-05`,
+ * `2024-03-05T14` or `2024-03-05T14-07`.
+ */
 function timeText(length: number): (key: string | number) => string {
   return key => new Date(key).toISOString().slice(0, length).replace(':', '-');
 }

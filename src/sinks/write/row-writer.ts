@@ -16,7 +16,10 @@ const FILES_AT_A_TIME = 32;
  */
 const MANY_FILES = 64;
 const FEW_BYTES = 16 * 1024;
-/** The maximum number of combinations of a tag and keys. Each combination is stored as a 32-bit number. */
+/**
+ * The maximum number of combinations of a tag and the values of path fields. Each combination is stored as a
+ * 32-bit number.
+ */
 const MAX_COMBINATIONS = 2 ** 32;
 
 /** Adjacent posts in a file, either as lines at a position or as one block. */
@@ -24,7 +27,7 @@ interface Range {
   readonly file: OutputFile;
   readonly position: number;
   bytes: number;
-  /** The indices of the posts in the rows. */
+  /** The positions of these posts in `StoredRows.rows`. */
   readonly rows: number[];
   /** The maximum number of posts that the range may have. */
   readonly room: number;
@@ -41,7 +44,7 @@ interface Partition {
 }
 
 interface Partitioned {
-  /** For each post, a number that identifies the combination of its tag and keys. */
+  /** For each post, a number that identifies the combination of its tag and its values of path fields. */
   readonly combinations: Uint32Array;
   /** The partition for each combination. */
   readonly partitions: readonly Partition[];
@@ -76,8 +79,8 @@ export class RowWriter<T> {
 
   /**
    * Writes posts, and releases their stored file once its content is no longer needed. Returns `false`
-   * without doing anything if the posts cannot be partitioned by numbers, or if it is faster to encode them
-   * as items on the main thread.
+   * without doing anything if there are more combinations than `MAX_COMBINATIONS`, or if it is faster to
+   * encode them as items on the main thread.
    */
   async write(posts: StoredRows, origin: string | undefined): Promise<boolean> {
     const { kind, compression } = this.#options.encoding;
@@ -171,8 +174,8 @@ export class RowWriter<T> {
   }
 
   /**
-   * Partitions posts by the file that they go to. Returns `undefined` if there are too many combinations of
-   * tags and keys.
+   * Partitions posts by the file that they go to. Returns `undefined` if there are more combinations than
+   * `MAX_COMBINATIONS`.
    */
   #partition(posts: StoredRows, origin: string | undefined): Partitioned | undefined {
     const { rows, tags, tagNames } = posts;
@@ -305,8 +308,8 @@ function distinctOf(combinations: Uint32Array): ReadonlySet<number> {
 }
 
 /**
- * Returns the values that fill the template: for each place, the key at that index, or the tag if the place
- * has no key.
+ * Returns the value of each field of the template: the key at the index in `places`, or the tag if the index
+ * is -1.
  */
 function keysOf(
   places: readonly number[],
