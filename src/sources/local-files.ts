@@ -131,7 +131,7 @@ const STATS_AT_ONCE = 256;
 
 interface LocalFile {
   readonly path: string;
-  /** The path as it was listed, or the path below the listed folder, with `/` as the separator. */
+  /** The path as listed in `paths`, or the path below a listed folder, with `/` as the separator. */
   readonly name: string;
   readonly size: number;
   readonly modifiedMs: number;
