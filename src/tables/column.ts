@@ -105,8 +105,8 @@ export interface Definition<View, Type extends ColumnType> {
 }
 
 /**
- * Returns a function that creates definitions of columns. The columns read their values from a view of an
- * item.
+ * Returns a function that creates definitions of columns. The columns read their values from a view, an
+ * object that `builtIn` creates for each item.
  */
 export function definer<View>() {
   return <Type extends ColumnType>(

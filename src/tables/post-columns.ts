@@ -40,7 +40,10 @@ export class PostView {
     this.tag = tag;
   }
 
-  /** Reads a field of a part of the post. Returns `undefined` if the post does not have that part. */
+  /**
+   * Reads a field of one part of the post, such as the post that it quotes. Returns `undefined` if the post
+   * does not have that part.
+   */
   read<Kind extends FieldKind>(field: Field<Kind>, of: Part): FieldValue<Kind> | undefined {
     const { post } = this.activity;
     this.#format ??= formatOf(post);

@@ -20,8 +20,8 @@ import type { InvalidValues } from '../table-options.js';
 import { csvField, csvRow, EMPTY, printTime } from './csv-row.js';
 
 /**
- * The size at which rows are copied out of the memory for decoded strings. A single row may use the rest of
- * that memory.
+ * The number of bytes after which rows are copied out of the memory into which strings are decoded. The rest
+ * of that memory is reserved for a single long row.
  */
 const BLOCK_BYTES = 128 * 1024;
 /** The maximum number of bytes that one JSON character takes in CSV. */

@@ -11,9 +11,10 @@ export interface CellWriter {
   /** @param ms The time in epoch milliseconds. */
   time(ms: number): void;
   /**
-   * Writes the string between two quotes of the current post. If a prefix is given, it is written first. The
-   * prefix is another range of the post's bytes, without quotes and commas. Returns `false` if the column
-   * must write the string instead.
+   * Writes a string of the current post. `from` and `to` are the offsets of the bytes between its quotes. If
+   * `entities` is true, decodes `&amp;`, `&lt;` and `&gt;`. If a prefix is given, it is written first. The
+   * prefix is another range of the post's bytes, without quotes and commas. Returns `false` if the column's
+   * `value` function must be called instead.
    */
   text(from: number, to: number, entities: boolean, prefix?: number, prefixEnd?: number): boolean;
   /** Writes a string as an element of a list, in the same way as `text`. */

@@ -10,8 +10,8 @@ import type { RowValue } from '../column.js';
 import type { CellWriter } from './cell-writer.js';
 
 /**
- * Writes the cell of a column for the current post. Returns `false` if the column must be read from the
- * parsed post instead.
+ * Writes the cell of a column for the current post, directly from the bytes of the post. Returns `false` if
+ * the bytes are unusual; the slower `value` function of the column is then called instead.
  */
 export type PostCell = (out: CellWriter) => boolean;
 
@@ -19,7 +19,10 @@ export type PostBytes = ReturnType<typeof postBytes>;
 type PostValues = ReturnType<typeof valuesOf>;
 type Writers = ReturnType<typeof writersOf>;
 
-/** Returns the index of a value in the current post; `NO_PART` if the part of the post is missing. */
+/**
+ * Finds a value of the current post, and returns its index. Returns `NO_PART` if the post has no part, such
+ * as a quoted post, that could contain the value.
+ */
 type Find = () => number;
 
 const NO_PART = -1;
@@ -37,8 +40,8 @@ const itself = (value: number) => value;
 
 /**
  * Creates functions that write cells directly from the bytes of posts in one format. They handle values as
- * the service usually prints them. Any other value, such as a string where a number is expected, is left to
- * the column, which is slower.
+ * the service usually prints them. For any other value, such as a string where a number is expected, they
+ * return `false`, so that the slower `value` function of the column is called instead.
  *
  * These are closures instead of methods for the reason given in `memberValues`.
  */
@@ -185,8 +188,8 @@ function writersOf(values: PostValues, format: Format) {
   }
 
   /**
-   * Writes a string whose letter case the column would convert. If the string has letters to convert, from
-   * the letter `first` on, it is left to the column.
+   * Writes a string whose letter case the column would convert. Returns `false` if the string has a letter
+   * that must be converted. These letters start at `first`.
    */
   function writeCase(out: CellWriter, value: number, first: number): boolean {
     if (hasEscapes(value)) return false;
@@ -259,8 +262,9 @@ function writersOf(values: PostValues, format: Format) {
   }
 
   /**
-   * Writes a list with one string for each element. If there are no elements, writes an empty list. `textOf`
-   * returns -1 for an element that must be left to the column.
+   * Writes a list with one string for each element. If there are no elements, writes an empty list. If
+   * `textOf` returns -1 for an element, returns `false`, so that the column's `value` function is called
+   * instead.
    */
   function writeList(out: CellWriter, list: number, elements: Elements, textOf = itself): boolean {
     const isRead = readList(list, elements, () => {
@@ -349,7 +353,9 @@ function fieldCells(values: PostValues, writers: Writers) {
     const { wanted, members } = membersOf(paths.filter(path => path !== undefined));
     const reader = elements(wanted);
     const value = at(list);
-    /** 1 if the list has an element, 0 if it has none, and -1 if the list must be left to the column. */
+    /**
+     * 1 if the list has an element, 0 if it has none, and -1 if the column's `value` function must read it.
+     */
     const count = oncePerPost(() => {
       if (isNone(value)) return 0;
       if (!isList(value)) return -1;

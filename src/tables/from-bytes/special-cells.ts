@@ -11,14 +11,14 @@ const LINK = Buffer.from('http://twitter.com/');
 const STATUSES = Buffer.from('/statuses/');
 /** The maximum length of a handle plus an id, in bytes. */
 const MAX_LINK_BYTES = 256;
-/** A post with more mentions than this is left to the column. */
+/** If a post has more mentions than this, the columns' `value` functions read them. */
 const MAX_MENTIONS = 64;
 const MAX_ENRICHED = 32;
 const URL_MEMBERS = { url: true, expanded_url: true, unwound: { url: true } } as const;
 
 /**
- * Returns the cells of columns that are more than a single field. If a cell returns `false`, its column reads
- * the parsed post instead.
+ * Returns the cells of columns that are more than a single field. If a cell returns `false`, the `value`
+ * function of its column is called instead.
  */
 export function specialCells(post: PostBytes): CellsOfColumns {
   return {
@@ -60,7 +60,7 @@ function textCells(post: PostBytes): CellsOfColumns {
 
   /**
    * Returns the position after the prefix `RT @handle: ` of a retweet's text. Returns 0 if there is no
-   * prefix, and -1 if the text must be left to the column.
+   * prefix, and -1 if the column's `value` function must read the text.
    */
   function afterPrefix(text: number): number {
     if (isNone(text)) return 0;
@@ -232,8 +232,8 @@ function mentionCells(post: PostBytes): CellsOfColumns {
   }
 
   /**
-   * Adds the mention that was read last, unless it is a duplicate. Returns `false` if the mention must be
-   * left to the column.
+   * Adds the mention that was read last, unless it is a duplicate. Returns `false` if the columns' `value`
+   * functions must read the mentions.
    */
   function addMention(): boolean {
     if (used === places.length || !isDigits(idString)) return false;
@@ -242,8 +242,8 @@ function mentionCells(post: PostBytes): CellsOfColumns {
     const [start, end] = [startOf(handle) + 1, endOf(handle) - 1];
     for (let other = 0; other < used; other += 4) {
       if (!isSame(bytes, idStart, idEnd, places[other]!, places[other + 1]!)) continue;
-      // A mention with the same id but a different handle is not a duplicate, unless the handles differ only
-      // in case.
+      // If the handles differ, the columns' `value` functions decide: the mention is a duplicate only if the
+      // handles are equal apart from case.
       return isSame(bytes, start, end, places[other + 2]!, places[other + 3]!);
     }
     places[used] = idStart;
@@ -258,8 +258,8 @@ function mentionCells(post: PostBytes): CellsOfColumns {
 }
 
 /**
- * Returns the cells for positions on the map. If the numbers of a post's place are unusual, its cells are
- * left to the columns.
+ * Returns the cells for positions on the map. They write only the empty cells of posts without a position.
+ * For all other posts, the columns' `value` functions are called instead.
  */
 function positionCells(post: PostBytes): CellsOfColumns {
   const { format, find, isNone, isRetweet } = post;

@@ -55,7 +55,7 @@ const RLE_DICTIONARY = 8;
 export const DICTIONARY_PAGE = 2;
 export const DATA_PAGE_V2 = 3;
 
-/** Columns of a row group that are encoded together, because they are in the same part of each block. */
+/** Columns of a row group that are encoded together, because they are in the same part of each `RowBlock`. */
 export interface ColumnsToEncode {
   readonly types: readonly ColumnType[];
   /** The part of each block that contains these columns, in the order of the blocks. */

@@ -183,7 +183,10 @@ export class ParquetEncoder {
   }
 }
 
-/** Returns the chunks in the order of the columns. The chunks are given by part. */
+/**
+ * Returns the column chunks in the order of the columns. `parts` has the chunks of each part, see
+ * `columnsOfPart`.
+ */
 function dealtBack(
   types: readonly unknown[],
   parts: readonly (readonly ColumnChunk[])[],

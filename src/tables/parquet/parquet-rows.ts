@@ -15,7 +15,7 @@ export interface ParquetRowsOptions {
  */
 export const PARQUET_ROWS: EncoderKind<ParquetRowsOptions> = {
   name: 'parquet',
-  // Row groups may still be encoded after the last file was decoded.
+  // True, because row groups may still be encoded after the last file was decoded.
   hasTasks: true,
   create: ({ columns, invalidValues }) => {
     const builder = new RowBlockBuilder(listColumns(columns).map(({ type }) => type));
