@@ -69,6 +69,8 @@ export default defineConfig(({ mode }) => {
       // Most tests wait for sockets and child processes. With fewer workers, one of two cores would
       // sometimes be idle.
       maxWorkers: 3,
+      // With the default of 16 MiB, collecting young objects takes 6 % more of the CPU time.
+      execArgv: ['--max-semi-space-size=64'],
       // Caches compiled sources and tests by their content.
       experimental: { fsModuleCache: true },
       projects: [

@@ -62,7 +62,15 @@ export function coveringRows(domain: Domain, rules: Rules, random: () => number)
       names.map(name => `${stage}.${option}=${name}`),
     ),
   ]);
-  const numbers = new Map(values.map((value, number) => [value, number]));
+  // The numbers of the values by key and name. A map by key and name together would spend most of the
+  // time on concatenated strings.
+  const numbers = new Map<string, Map<string, number>>();
+  for (const [number, value] of values.entries()) {
+    const key = keyOf(value);
+    const ofKey = numbers.get(key) ?? new Map<string, number>();
+    numbers.set(key, ofKey.set(value.slice(key.length + 1), number));
+  }
+  const numberOf = (key: string, name: string) => numbers.get(key)?.get(name);
   const size = values.length;
   /**
    * A matrix that contains 1 for each pair of values that is not covered yet. The first index of a
@@ -76,14 +84,19 @@ export function coveringRows(domain: Domain, rules: Rules, random: () => number)
         open[a * size + b] = 1;
         pairs++;
       }
-  const alone = new Set(rules.alone.values.map(value => numbers.get(value)));
-  const newIn = (row: Row): number[] => {
+  const alone = new Set(
+    rules.alone.values.map(value => numberOf(keyOf(value), value.slice(keyOf(value).length + 1))),
+  );
+  const numbersOf = (row: Row): number[] => {
     const own: number[] = [];
-    for (const key of Object.keys(row)) {
-      const number = numbers.get(`${key}=${row[key]}`);
+    for (const key in row) {
+      const number = numberOf(key, row[key]!);
       if (number !== undefined) own.push(number);
     }
-    own.sort((a, b) => a - b);
+    return own;
+  };
+  const newIn = (row: Row): number[] => {
+    const own = numbersOf(row).sort((a, b) => a - b);
     const others = rules.alone.others.filter(other => hasValues(row, other));
     const found: number[] = [];
     for (let i = 0; i < own.length; i++)
@@ -98,16 +111,16 @@ export function coveringRows(domain: Domain, rules: Rules, random: () => number)
       }
     return found;
   };
-  /** Returns how many uncovered pairs the value would cover together with the values of a row. */
-  const gainOf = (row: Row, value: string): number => {
-    const own = numbers.get(value);
-    if (own === undefined) return 0;
-    let gain = 0;
-    for (const key of Object.keys(row)) {
-      const other = numbers.get(`${key}=${row[key]}`);
-      if (other !== undefined) gain += open[Math.min(own, other) * size + Math.max(own, other)]!;
-    }
-    return gain;
+  /** Returns how many uncovered pairs each value of a key would cover together with the values of a row. */
+  const gainsOf = (row: Row, key: string, names: readonly string[]): number[] => {
+    const others = numbersOf(row);
+    return names.map(name => {
+      const own = numberOf(key, name);
+      if (own === undefined) return 0;
+      let gain = 0;
+      for (const other of others) gain += open[Math.min(own, other) * size + Math.max(own, other)]!;
+      return gain;
+    });
   };
   const rows: Row[] = [];
   const missing: Pair[] = [];
@@ -118,7 +131,7 @@ export function coveringRows(domain: Domain, rules: Rules, random: () => number)
     let best: Row | undefined;
     let covered: number[] = [];
     for (let tried = 0; open[next] === 1 && tried < CANDIDATES; tried++) {
-      const row = rowWith(pair, domain, rules, random, gainOf);
+      const row = rowWith(pair, domain, rules, random, gainsOf);
       const found = row === undefined ? [] : newIn(row);
       if (!found.includes(next) || found.length <= covered.length) continue;
       best = row;
@@ -174,7 +187,7 @@ function rowWith(
   domain: Domain,
   rules: Rules,
   random: () => number,
-  gainOf: (row: Row, value: string) => number,
+  gainsOf: (row: Row, key: string, names: readonly string[]) => readonly number[],
 ): Row | undefined {
   for (let tried = 0; tried < TRIES; tried++) {
     const row = { ...withStages(pair) } as Record<string, string>;
@@ -188,7 +201,8 @@ function rowWith(
           other.includes(own) && other.every(value => value === own || hasValues(row, [value]));
         return !rules.alone.others.some(completes);
       };
-      const gains = new Map(names.map(name => [name, gainOf(row, `${key}=${name}`)]));
+      const found = gainsOf(row, key, names);
+      const gains = new Map(names.map((name, index) => [name, found[index]!]));
       const choices = shuffled(names, random).toSorted((a, b) => gains.get(b)! - gains.get(a)!);
       if (avoids) choices.sort((a, b) => Number(isFree(b)) - Number(isFree(a)));
       for (const name of choices) {
