@@ -29,7 +29,7 @@ export const NO_AUTHOR: AuthorFields = {
   homes: [],
 };
 
-/** A post that has no terms. */
+/** A post with empty fields, which has no search terms. */
 const NOTHING: PostFields = {
   id: '',
   text: '',
@@ -71,8 +71,8 @@ export function pageLink(quoted: SampleHead, drafts: SampleDrafts): Link {
 }
 
 /**
- * Returns the terms of a post that has only these fields. Removes the terms of empty fields, which consist only
- * of a prefix.
+ * Returns the search terms of a post that has only these fields. Removes the terms of empty fields, which
+ * consist only of a prefix such as `from:`.
  */
 export function termsOf(fields: Partial<PostFields>): readonly string[] {
   return [...postTerms(new RulePost(postWith(fields), SEARCH))].filter(

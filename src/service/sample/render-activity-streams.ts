@@ -103,8 +103,8 @@ function quoting(
 }
 
 /**
- * Prints the members at the end of a post. `written` is the draft whose text is printed: for a retweet, the
- * draft of the retweeted post.
+ * Prints the members at the end of a post. `written` is the post whose text is printed: for a retweet, the
+ * retweeted post.
  */
 function closing(
   draft: SampleDraft,

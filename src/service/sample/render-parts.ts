@@ -14,12 +14,12 @@ import { SNOWFLAKES, snowflake } from './sample-ids.js';
 import { draftText, retweetText, type SampleText, type TrailingLink } from './sample-text.js';
 import { languageAt, linkCode, type SamplePlace } from './sample-vocabulary.js';
 
-/** The range of the text whose entities are printed, and the offset that is added to their positions. */
+/** The range of the text whose entities are printed, and the offset to add to their positions. */
 export interface EntityRange {
   /** Entities that end after this code point of the full text are omitted. */
   readonly kept: number;
   readonly shift: number;
-  /** The author of the retweeted post. */
+  /** The index of the author of the retweeted post. Absent unless the post is a retweet. */
   readonly retweets?: number | undefined;
   /** The link to the full text, at the end of a truncated text. */
   readonly cutLink?: TrailingLink | undefined;
@@ -30,7 +30,7 @@ export interface EntityRange {
   readonly unwound: boolean;
 }
 
-/** Prints `entities` or `twitter_entities`. */
+/** Prints `entities` (format `original`) or `twitter_entities` (`activity_streams`). */
 export function renderEntities(
   draft: SampleDraft,
   text: SampleText,
@@ -218,7 +218,7 @@ export function langOf(draft: SampleDraft): string {
   return draft.isWordless ? 'und' : languageAt(draft.language).code;
 }
 
-/** Prints the members about edits for a draft. */
+/** Prints the members about edits of a generated post, see `editMembers`. */
 export function editing(draft: SampleDraft): string {
   const { kind, target, at } = draft;
   const isEditable = kind === 'post' || kind === 'quote' || kind === 'edit';

@@ -81,7 +81,10 @@ class SampleArchive extends BlockArchive {
  * to generate few posts that it does not show.
  */
 const BLOCK_POSTS = 1024;
-/** The number of posts whose atoms are cached, with about 30 bytes each. That is 30 days at 60 posts per minute. */
+/**
+ * The maximum number of posts in cached blocks, with about 30 bytes each. That is 30 days at 60 posts per
+ * minute.
+ */
 const MAX_CACHED_POSTS = 2_700_000;
 
 /** The settings that determine the posts of an archive. */
@@ -102,8 +105,8 @@ interface Sample {
 }
 
 /**
- * The opened samples, by their settings. Programs that start one service after another, such as tests, index the
- * same posts only once.
+ * The shared data of sample archives, by their settings. Programs that start one service after another, such
+ * as tests, index the same posts only once.
  */
 const SAMPLES = new Map<string, WeakRef<Sample>>();
 
@@ -204,7 +207,10 @@ class SampleBlock implements Block, BlockDetails {
     return found;
   }
 
-  /** Adds the posts of an author by their heads, which takes a fraction of the time of an index. */
+  /**
+   * Adds the posts of an author. Generates only the head of each post (its author, kind and time), which
+   * takes a fraction of the time that an index takes.
+   */
   #addPostsOf(name: string, found: DocumentSet): void {
     const author = this.#sample.terms.authorOf(name);
     if (author === undefined) return;
@@ -269,9 +275,10 @@ class SampleBlock implements Block, BlockDetails {
   }
 
   /**
-   * Returns the documents by the id of the post that they retweet or reply to. Generates only the heads of posts
-   * for this, not their text. A search for the retweets of one post in 30 days takes 0.2 s, but 1 s with
-   * `SampleTerms`. Engagement totals need such a search for each post.
+   * Returns the documents by the id of the post that they retweet or reply to. Generates only the head of
+   * each post for this (its kind and the post it refers to), not its text. A search for the retweets of one
+   * post in 30 days takes 0.2 s, but 1 s with `SampleTerms`. Engagement totals need such a search for each
+   * post.
    */
   #findReactions(): ReadonlyMap<string, readonly number[]> {
     const reactions = new Map<string, number[]>();

@@ -2,14 +2,15 @@ import { AUTHORS } from './sample-authors.js';
 import { FRAGMENTS, fragmentKey, MENTION } from './sample-fragments.js';
 import { LANGUAGES, PLACES, SOURCES } from './sample-vocabulary.js';
 
-// The numbers of atoms: first the fragments, then people by their relation to a post, and then everything else.
+// An atom is a number for one property of a post. The lowest numbers stand for fragments of the text, the
+// next for authors by their relation to the post, and the highest for everything else.
 export const FROM: number = FRAGMENTS;
 export const MENTIONS: number = fragmentKey(MENTION, 0);
 export const TO: number = FROM + AUTHORS;
 export const RETWEETS_OF: number = TO + AUTHORS;
 export const QUOTES: number = RETWEETS_OF + AUTHORS;
 export const LANGUAGE: number = QUOTES + AUTHORS;
-/** The atom for the language of posts without words. */
+/** The atom (a number for a property of a post) for the language of posts without words. */
 export const WORDLESS: number = LANGUAGE + LANGUAGES.length;
 export const SOURCE: number = WORDLESS + 1;
 export const TAGGED_PLACE: number = SOURCE + SOURCES.length;
@@ -18,7 +19,10 @@ export const VIDEO: number = IMAGES + 1;
 export const ANIMATION: number = IMAGES + 2;
 export const ATOMS: number = IMAGES + 3;
 
-/** The posts of a block as atoms, one post after another. `starts` has the index of the first atom of each post. */
+/**
+ * The posts of a block, one after another, each as a list of atoms (numbers for properties of the post).
+ * `starts` has the index of the first atom of each post.
+ */
 export interface AtomIndex {
   readonly starts: Int32Array;
   readonly atoms: Int32Array;

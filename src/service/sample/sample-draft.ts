@@ -101,12 +101,12 @@ export interface SampleHead {
   readonly target: SampleHead | undefined;
 }
 
-/** A post before it is printed. Every choice is an index into a list. */
+/** A generated post before it is printed. Every choice is an index into a list. */
 export interface SampleDraft extends SampleHead {
   readonly language: number;
   /** Whether the text has no sentence, so that the service recognises no language. */
   readonly isWordless: boolean;
-  /** The keys of its fragments, in order. */
+  /** The keys of the fragments that form the text (sentences, tags, links and so on), in order. */
   readonly parts: readonly number[];
   /** The media: 1 to 4 photos, 5 for a video, 6 for an animation. */
   readonly media: number;
@@ -147,8 +147,8 @@ const HOURS = [
 ];
 
 /**
- * The drafts of the posts of one seed. Each minute is independent of all others, and nothing is
- * stored.
+ * Generates the posts of one seed, as drafts that are not printed yet. Each minute is independent of all
+ * others, and nothing is stored.
  */
 export class SampleDrafts {
   readonly authors: SampleAuthors;
@@ -156,7 +156,7 @@ export class SampleDrafts {
   readonly #seed: Seed;
   readonly #postsPerMinute: number;
   readonly #random = new Random();
-  /** The last popular posts, which many other posts refer to. The position of each depends on its minute. */
+  /** The last popular posts, which many other posts refer to. Each is at the index `placeOf(minute)`. */
   readonly #heads = new Array<SampleHead | undefined>(CACHED_POSTS);
   readonly #drafts = new Array<SampleDraft | undefined>(CACHED_POSTS);
 
@@ -242,7 +242,7 @@ export class SampleDrafts {
     };
   }
 
-  /** Returns the draft of a post that another post refers to. */
+  /** Returns the draft of a post to which another post refers. Drafts of popular posts are cached. */
   targetDraft(head: SampleHead): SampleDraft {
     if (head.index > 0 || head.minute % POPULAR > 0) return this.draftOf(head);
     const known = this.#drafts[placeOf(head.minute)];
@@ -252,7 +252,7 @@ export class SampleDrafts {
     return draft;
   }
 
-  /** Returns the first post of a minute that is a multiple of `POPULAR`. */
+  /** Returns the head of the popular post of a minute, which is a multiple of `POPULAR`. */
   #popularHead(minute: number): SampleHead {
     const known = this.#heads[placeOf(minute)];
     if (known?.minute === minute) return known;
@@ -262,8 +262,8 @@ export class SampleDrafts {
   }
 
   /**
-   * Creates an edit: the edited post with a remark added. If the remark makes the text too long, the edit has no
-   * remark, and lacks the last fragment of the edited post.
+   * Creates an edit: the edited post with a remark added. If the text would be too long, the edit has no
+   * remark, and also lacks the last fragment of the edited text.
    */
   #edit(head: SampleHead, edited: SampleDraft, random: Random): SampleDraft {
     const { language } = edited;
@@ -273,7 +273,11 @@ export class SampleDrafts {
     return { ...edited, ...head, parts, retweets: 0, likes: 0 };
   }
 
-  /** Returns the head of a post that is up to six hours earlier, often one of the few popular posts. */
+  /**
+   * Returns the head of the post to which a post of this minute refers: up to about 6 hours earlier (28
+   * minutes for an edit), often one of the few popular posts. Instead of a retweet, returns the retweeted
+   * post.
+   */
   #targetOf(kind: SampleKind, minute: number, back: number, which: number): SampleHead | undefined {
     const span = kind === 'edit' ? 28 : 360;
     let earlier = minute - 1 - Math.floor(back * back * span);
@@ -355,5 +359,3 @@ function writeOne(
     parts.push(sentenceKey(language, random.below(words.sentences.length), word, roll > 92));
   }
 }
-
-// The percentages of generated posts that are retweets, quotes, replies and edits, and that have certain properties.

@@ -32,7 +32,10 @@ export type FragmentEntity = {
   | { readonly kind: 'link'; readonly link: SampleLink }
 );
 
-/** The kinds of fragments. A kind and a subject form an integer key below `FRAGMENTS`. */
+/**
+ * The kinds of fragments. A kind and a subject (a word, an author, a link and so on) form an integer key
+ * below `FRAGMENTS`.
+ */
 const SENTENCE = 0;
 const REMARK = 1;
 const LEAD = 2;
@@ -45,7 +48,7 @@ export const LINK = 8;
 
 export const WORDS = TOPICS * 4;
 
-/** The number of subjects for each kind. */
+/** For each kind of fragment, the number of possible subjects. */
 const SUBJECTS = [
   LANGUAGES.length * 4096,
   LANGUAGES.length * 32,
@@ -57,16 +60,19 @@ const SUBJECTS = [
   AUTHORS,
   LINKS,
 ];
-/** The first key of each kind of fragment. */
+/** For each kind of fragment, its lowest key. */
 const FIRST_KEYS = SUBJECTS.map((_, kind) =>
   SUBJECTS.slice(0, kind).reduce((sum, count) => sum + count, 0),
 );
-/** The number of keys. It is small enough for arrays that have an element for each key. */
+/** The number of fragment keys. It is small enough for arrays that have an element for each key. */
 export const FRAGMENTS: number = SUBJECTS.reduce((sum, count) => sum + count, 0);
 
 export const fragmentKey = (kind: number, of: number): number => (FIRST_KEYS[kind] as number) + of;
 
-/** Returns the key of a sentence about a word. `tagged` means that the word is written as a hashtag. */
+/**
+ * Returns the key of the fragment that is a sentence about a word. `tagged` means that the word is written as
+ * a hashtag.
+ */
 export function sentenceKey(
   language: number,
   sentence: number,
@@ -79,12 +85,15 @@ export function sentenceKey(
 export const remarkKey = (language: number, remark: number) =>
   fragmentKey(REMARK, language * 32 + remark);
 export const leadKey = (language: number, lead: number) => fragmentKey(LEAD, language * 32 + lead);
-/** Returns the key for the hashtag of a word. An index beyond the words of the language stands for a common tag. */
+/**
+ * Returns the key of the fragment that is the hashtag of a word. An index beyond the words of the language
+ * means a common tag.
+ */
 export const tagKey = (language: number, word: number) => fragmentKey(TAG, language * 128 + word);
 
 /**
- * The fragments of one seed, by key. All of them are cached, because there are few compared to the number of
- * posts.
+ * The text fragments of one seed, by key. All of them are cached, because there are few compared to the
+ * number of posts.
  */
 export class SampleFragments {
   readonly #authors: SampleAuthors;

@@ -79,8 +79,8 @@ export function renderActivity(draft: SampleDraft, drafts: SampleDrafts, format:
 let latest: { readonly key: string; readonly drafts: SampleDrafts } | undefined;
 
 /**
- * Returns the drafts of a seed. The drafts of the last call are cached, because minutes are usually requested in
- * sequence.
+ * Returns the generator of a seed's posts. The generator of the last call is cached, because minutes are
+ * usually requested in sequence.
  */
 function draftsOf(seed: string | number, postsPerMinute: number): SampleDrafts {
   const key = JSON.stringify([String(seed), postsPerMinute]);

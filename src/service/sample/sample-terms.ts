@@ -34,7 +34,7 @@ import { FRAGMENTS, type FragmentEntity, fragmentKey, MENTION } from './sample-f
 import { mediaLink, quoteLink } from './sample-text.js';
 import { LANGUAGES, PLACES, SOURCES } from './sample-vocabulary.js';
 
-/** For each operator that matches an author, the first of the atoms for the authors. */
+/** For each operator that matches an author, the atom of author 0. The atom of author `i` is `i` higher. */
 const PEOPLE = {
   'from:': FROM,
   '@': MENTIONS,
@@ -42,20 +42,23 @@ const PEOPLE = {
   'retweets_of:': RETWEETS_OF,
 } as const;
 
-/** The maximum number of terms whose atoms are cached as bits, with 35 KB each. */
+/** The maximum number of search terms whose lookups are cached, with 35 KB each. */
 const MAX_LOOKUPS = 256;
 
-/** The atoms and pairs of words that have a term. */
+/**
+ * What a post must contain to have a search term: one of these atoms (numbers for properties of a post), or
+ * one of these pairs of words.
+ */
 interface Lookup {
   /** The atoms that have the term: bit `i` stands for atom `i`. */
   readonly bits: Uint32Array;
   /**
-   * The pairs of adjacent single words that together form the term. Covers only the first `singles` single
-   * words.
+   * The pairs of adjacent one-character words that together form the term. Covers only the first `singles`
+   * words of `#singles`.
    */
   pairs: readonly Pair[];
   singles: number;
-  /** The number of the term's atoms that are already in `bits`. More atoms may be added later. */
+  /** The number of the term's known atoms that are already in `bits`. More atoms may become known later. */
   read: number;
 }
 
@@ -65,7 +68,7 @@ interface Profile {
   readonly authors: number[];
 }
 
-/** Two single words, each by its number in `#singles`. */
+/** Two words, each by its number in `SampleTerms.#singles`. */
 type Pair = readonly [before: number, word: number];
 
 /**
@@ -79,11 +82,14 @@ type Pair = readonly [before: number, word: number];
  */
 export class SampleTerms {
   readonly #drafts: SampleDrafts;
-  /** The known atoms of each term. */
+  /** For each search term, the atoms that have it, as far as they are known. */
   readonly #atoms = new Map<string, number[]>();
   readonly #isKnown = new Uint8Array(ATOMS);
   readonly #lookups = new Map<string, Lookup>();
-  /** The number of each word for which `isSingle` is true, starting at 1. */
+  /**
+   * The number, starting at 1, of each word for which `isSingle` is true: an emoji, or a character of a
+   * script without spaces.
+   */
   readonly #singles = new Map<string, number>();
   /**
    * For each fragment, the number in `#singles` of its first word and of its last word; 0 if the word is not in
@@ -108,7 +114,10 @@ export class SampleTerms {
     this.#add(ANIMATION, mediaFields('animated_gif'));
   }
 
-  /** Appends the atoms of a draft to `atoms`, beginning with the atoms of its text in order. */
+  /**
+   * Appends the atoms (numbers for properties) of a post to `atoms`. The atoms of its text come first, in
+   * order.
+   */
   collect(draft: SampleDraft, atoms: number[]): void {
     const { kind, target } = draft;
     const start = atoms.length;
@@ -154,7 +163,10 @@ export class SampleTerms {
     }
   }
 
-  /** Returns the atoms and pairs for a term, including those that were added since the last call. */
+  /**
+   * Returns the atoms and pairs of words that give a post this term. Includes atoms that were added since the
+   * last call.
+   */
   #lookup(term: string): Lookup {
     const known = this.#atoms.get(term) ?? [];
     if (this.#lookups.size > MAX_LOOKUPS) this.#lookups.clear();
@@ -173,8 +185,8 @@ export class SampleTerms {
   }
 
   /**
-   * Yields the atoms of people that have a term. Of the words in a handle, only the last is considered. The
-   * atoms are computed, because collecting the terms of 40,000 people would take longer than most counts.
+   * Yields the atoms for authors that have a term. Of the words in a handle, only the last is considered. The
+   * atoms are computed, because collecting the terms of 40,000 authors would take longer than most counts.
    */
   *#peopleWith(term: string): Generator<number> {
     for (const { first, terms } of RELATIONS)
@@ -191,7 +203,10 @@ export class SampleTerms {
     yield QUOTES + author;
   }
 
-  /** Returns the pairs of single words, by their numbers in `#singles`, that form a term if they are adjacent. */
+  /**
+   * Returns the pairs of one-character words, by their numbers in `#singles`, that form a term if they are
+   * adjacent.
+   */
   #pairsOf(term: string): readonly Pair[] {
     return [...this.#singles].flatMap(([word, number]) => {
       const next = term.startsWith(word) ? this.#singles.get(term.slice(word.length)) : undefined;
@@ -200,8 +215,8 @@ export class SampleTerms {
   }
 
   /**
-   * Returns whether the post at `start` has two adjacent fragments of which the first ends with the first word
-   * of a pair, and the second begins with the second word.
+   * Returns whether the post at `start` has a pair of words that spans two fragments of its text: one
+   * fragment ends with the first word, and the next fragment begins with the second word.
    */
   #hasPair(pairs: readonly Pair[], atoms: Int32Array, start: number): boolean {
     let before = 0;
@@ -232,14 +247,17 @@ export class SampleTerms {
     );
   }
 
-  /** Adds the terms of the atom for a fragment or for a quoted author. */
+  /**
+   * Records the search terms of an atom that is used for the first time: a fragment of text, or a quoted
+   * author.
+   */
   #learn(atom: number): void {
     this.#isKnown[atom] = 1;
     if (atom < FRAGMENTS) this.#learnFragment(atom);
     else this.#addTerms(atom, this.#quoteTerms(atom - QUOTES));
   }
 
-  /** Adds an atom. Its terms are the terms of a post that has only these fields. */
+  /** Records the terms of an atom: the terms of a post that has only these fields. */
   #add(atom: number, fields: Partial<PostFields>): void {
     this.#addTerms(atom, termsOf(fields));
   }
@@ -348,7 +366,7 @@ export class SampleTerms {
 /** Matches terms that `#hasComputed` may find: the code of a short link, or words of digits. */
 const COMPUTED = /^(?:[a-z0-9]{10}|\d+)$/;
 
-/** A post of which only the author is replaced and used. */
+/** A placeholder. Only its author is used, which each caller replaces. */
 const ANY_POST: SampleHead = {
   at: Date.UTC(2024, 0),
   minute: 0,
@@ -372,7 +390,7 @@ function isIn(bits: Uint32Array, atom: number): boolean {
   return (((bits[atom >>> 5] as number) >>> (atom & 31)) & 1) === 1;
 }
 
-/** The words that all short links have. */
+/** The start of all short links, whose words all of them have. */
 const SHORT_LINK = 'https://t.co/';
 
 const LINK_TERMS = termsOf({ links: [linkTo('', '')] });
@@ -393,7 +411,10 @@ const RETWEET_TERMS = termsOf({
   },
 });
 
-/** The terms of the relations that a post can have to any author, with the first atom of each. */
+/**
+ * For each relation that a post can have to an author, the search terms that do not depend on the author, and
+ * the atom of author 0.
+ */
 const RELATIONS = [
   { first: MENTIONS, terms: termsOf({ mentions: [NOBODY] }) },
   { first: TO, terms: termsOf({ replyTo: NOBODY }) },

@@ -33,7 +33,7 @@ export interface SampleLink {
 
 export const LINKS = 4096;
 
-/** Returns the link with this index in `LINKS`. All sample archives link to the same pages. */
+/** Returns a linked page. `index` is below `LINKS`. All sample archives link to the same pages. */
 export function sampleLink(index: number): SampleLink {
   const { host, name: site } = around(sites, index);
   const section = around(sections, index >>> 2);

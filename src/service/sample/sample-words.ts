@@ -46,7 +46,10 @@ interface FragmentWords {
 export class SampleWords {
   readonly #drafts: SampleDrafts;
   readonly #fragments: FragmentWords[] = [];
-  /** The words of each string that an atom adds to a field, cached by field and atom. */
+  /**
+   * The words that a place or an author's home adds to a field, one list for each string of the field. Cached
+   * by field and place.
+   */
   readonly #fields = new Map<string, readonly (readonly string[])[]>();
 
   constructor(drafts: SampleDrafts) {
@@ -116,7 +119,10 @@ export class SampleWords {
         addOccurrences(found, word, words, indexOfText(number++, FIELD), 0);
   }
 
-  /** Returns the words of each string that an atom adds to a field. */
+  /**
+   * Returns the words that an atom adds to a field, one list for each string. Only the atoms of a place and
+   * of an author have such words.
+   */
   #fieldWords({ prefix, texts }: IndexedField, atom: number): readonly (readonly string[])[] {
     const place = PLACES[atom - TAGGED_PLACE];
     const home =
