@@ -3,7 +3,7 @@ import { domainToASCII } from 'node:url';
 /** A tag, mention or link in a text. */
 export interface Entity {
   readonly kind: 'hashtag' | 'symbol' | 'mention' | 'url';
-  /** The part of the text, including its sign. */
+  /** The entity as written in the text, including its `#`, `$` or `@`. */
   readonly text: string;
   /** The start in UTF-16 code units, like string indices. */
   readonly start: number;

@@ -14,7 +14,10 @@ import { queryOfId } from '../archive/look-up-post.js';
 import { Deadline, EventLoopYield } from '../event-loop-yield.js';
 import type { PostInFormat, Posts } from './posts.js';
 
-/** An archive of exact posts. A post is not served before its time. */
+/**
+ * An archive of added posts: posts of the option `posts`, and posts that a test adds. A post is not served
+ * before its time.
+ */
 export class PostsArchive extends BlockArchive {
   readonly #posts: Posts;
 
@@ -61,7 +64,10 @@ function oneBlock(posts: Posts, format: Format): BlockStore {
   };
 }
 
-/** @param posts The posts, newest first. There are so few that each of them is searched for a term. */
+/**
+ * @param posts The posts, newest first. A search tests every one of them for a term, because there are only a
+ * few.
+ */
 function blockOf(posts: readonly PostInFormat[]): Block {
   const postAt = (document: number) => posts[document] as PostInFormat;
   return {
@@ -77,9 +83,9 @@ function blockOf(posts: readonly PostInFormat[]): Block {
   };
 }
 
-/** Joins the exact posts of a test and the posts of another archive to one archive. */
+/** Joins the added posts of a test and the posts of another archive to one archive. */
 export function joinedArchive(exact: PostsArchive, archive: Archive): Archive {
-  /** For the id of each exact post, whether the other archive has a post with the same id. */
+  /** For the id of each added post, whether the other archive has a post with the same id. */
   const known = new Map<string, boolean>();
 
   const has = async (query: ArchiveQuery, at: number, signal: AbortSignal | undefined) => {
@@ -89,9 +95,9 @@ export function joinedArchive(exact: PostsArchive, archive: Archive): Archive {
   };
 
   /**
-   * Returns the changes that the exact posts of a window make to the counts of the other archive, and the part
-   * of the window that was read before the deadline. If the other archive has a post with the same id, only the
-   * exact post is counted.
+   * Returns how the added posts of a window change the counts of the other archive, and the part of the
+   * window that was read before the deadline. If the other archive has a post with the same id, only the
+   * added post is counted.
    */
   const changesOf = async (
     rule: ArchiveQuery,
@@ -185,8 +191,8 @@ export function joinedArchive(exact: PostsArchive, archive: Archive): Archive {
 }
 
 /**
- * Removes duplicates from sorted posts. If the exact posts and the other archive have a post with the same id,
- * the exact post comes first and is kept.
+ * Removes duplicates from sorted posts. If an added post and a post of the other archive have the same id,
+ * the added post comes first and is kept.
  */
 function distinct(posts: readonly ArchivedPost[]): readonly ArchivedPost[] {
   return posts.filter((post, i) => posts[i - 1]?.id !== post.id);

@@ -43,7 +43,7 @@ interface AddedPost extends ContainedPost {
 }
 
 /**
- * The exact posts of a service: the posts of the option `posts`, and posts that a test adds while the service
+ * The added posts of a service: the posts of the option `posts`, and posts that a test adds while the service
  * runs. Searches, counts, replays, jobs and engagement totals include them like other posts.
  */
 export class Posts {
@@ -261,7 +261,10 @@ export class Posts {
     );
   }
 
-  /** Returns the post that another post contains. If its time is not given, it is an hour older. */
+  /**
+   * Returns the post that another post retweets or quotes. By default, it was posted an hour before the other
+   * post.
+   */
   #contained(other: NewPost | string | undefined, time: number, at: string): AddedPost | undefined {
     if (other === undefined) return undefined;
     if (typeof other !== 'string')

@@ -83,7 +83,7 @@ function pageOf(handle: string, id: string): string {
   return `http://twitter.com/${handle}/statuses/${id}`;
 }
 
-/** A text in the form in which the service prints it, with its entities. */
+/** A text as the JSON of a post contains it: escaped, with its entities. */
 interface ShownText {
   /** The escaped text. */
   readonly text: string;
