@@ -12,14 +12,17 @@ import type { Limits } from '../http/service-limits.js';
 import type { ServiceContext } from '../service-context.js';
 
 /**
- * The parts that handlers of search and counts receive for a request that has passed the checks that both
- * endpoints share.
+ * What the handlers of search and counts receive, once a request has passed the checks that both endpoints
+ * share.
  */
 export interface SearchParts {
   readonly context: ServiceContext;
   readonly product: SearchProduct;
   readonly given: GivenParameters;
-  /** The ends of pages of counts that a time limit has cut short, by the `next` that requested each page. */
+  /**
+   * The windows of those pages of counts that a time limit has cut short, by the `next` that requested the
+   * page.
+   */
   readonly cutPages: Map<string, Window>;
 }
 
