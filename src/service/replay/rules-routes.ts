@@ -144,8 +144,8 @@ function readRuleIds(body: Uint8Array): readonly string[] {
 }
 
 /**
- * Reads the body of a delete, in either form. A rule without a value is accepted, but matches no rule of the
- * stream.
+ * Reads the body of a delete, which has either `rules` or `rule_ids`. A rule without a value is accepted, but
+ * matches no rule of the stream.
  */
 function readDeletion(body: Uint8Array): RequestedRules {
   const { rules, rule_ids: ids } = objectOf(body);
