@@ -57,7 +57,7 @@ function webAddress(text: string): URL | undefined {
   return url.username === '' && url.password === '' && !text.includes('#') ? url : undefined;
 }
 
-/** An application in the form in which users and the console see it. */
+/** An application as users and the console see it, without its secret. */
 export interface Application {
   /** The id, as digits, as in the URL of its page on the developer site. */
   readonly id: string;

@@ -95,7 +95,10 @@ export class OAuthProvider {
     this.#grants = new Grants(settings.stateFolder);
   }
 
-  /** Returns the sign-in of a request token; `undefined` if the token is unknown, expired or decided. */
+  /**
+   * Returns the sign-in of a request token; `undefined` if the token is unknown or expired, or if the user
+   * has already approved or denied it.
+   */
   pending(requestToken: string): PendingSignIn | undefined {
     const request = this.#find(requestToken);
     if (request === undefined || isDecided(request)) return undefined;
@@ -136,7 +139,8 @@ export class OAuthProvider {
    * Records the user's consent. When this resolves, the grant is stored, even if the application never
    * fetches its access token.
    *
-   * @throws HttpProblem 401 if the request token is unknown, expired or decided.
+   * @throws HttpProblem 401 if the request token is unknown or expired, or if the user has already approved
+   * or denied it.
    */
   async approve(requestToken: string, user: User): Promise<Approval> {
     const request = this.#undecided(requestToken);
