@@ -11,8 +11,8 @@ import type { ServiceContext } from './service-context.js';
 import type { ServiceSettings } from './service-options.js';
 
 /**
- * The parts that an archive is built from. The exact posts are added to the posts of a folder or of an
- * `Archive`, or to generated posts.
+ * What an archive is built from, besides the settings. The added posts (`posts`) are joined to the posts of a
+ * folder or of an `Archive`, or to generated posts.
  */
 type ArchiveParts = Pick<ServiceContext, 'clock' | 'posts' | 'compliance'>;
 
@@ -80,8 +80,8 @@ export class ServiceArchives {
   }
 
   /**
-   * Opens the archive of all posts except for the exact posts. Resolves to `undefined` if the service has only
-   * exact posts.
+   * Opens the archive of all posts except for added posts. Resolves to `undefined` if the service has only
+   * added posts.
    */
   async #openOthers(asked: Format | undefined): Promise<Archive | undefined> {
     const { archive, seed, postsPerMinute } = this.#settings;

@@ -27,7 +27,7 @@ export interface ServiceContext {
   readonly requests: RequestLog;
   /** The open connections to streams. */
   readonly streams: Set<OpenStream>;
-  /** The exact posts that a test has added. */
+  /** The posts of the option `posts`, and posts that a test has added. */
   readonly posts: Posts;
   readonly compliance: Compliance;
   /** The rules of the replay stream. */

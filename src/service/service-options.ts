@@ -36,7 +36,7 @@ export interface ServiceOptions extends SampleOptions, OAuthOptions, UsageOption
    */
   readonly archive?: string | Archive | undefined;
   /**
-   * Exact posts of the service. Each is either the JSON of a post, exactly as the service sends it, or some
+   * Posts to add to the service. Each is either the JSON of a post, exactly as the service sends it, or some
    * of its fields, which the service completes. With this option, the service generates no other posts,
    * unless `postsPerMinute` is set. With an `archive`, these posts are added to it.
    */
@@ -90,7 +90,7 @@ export interface ServiceOptions extends SampleOptions, OAuthOptions, UsageOption
   readonly jobInfoLine?: boolean | undefined;
   /** How long the URLs of data files are valid, in milliseconds. By default, until the job expires. */
   readonly fileUrlMs?: number | undefined;
-  /** The port of a second origin, which serves data files. 0, the default, means any free port. */
+  /** The port for data files, which are on a separate origin. 0, the default, means any free port. */
   readonly filesPort?: number | undefined;
   /**
    * The time without a message after which a stream sends a heartbeat, in milliseconds of real time. @default
@@ -252,7 +252,7 @@ export const SERVICE_OPTIONS = {
     isAmount,
     10_000,
   ),
-  /** This option is one number for all states, or an object with some of them. */
+  /** One number for all states, or an object with numbers for some of the states. */
   jobDwellMs: orGroup(dwell(), DWELL_OPTIONS as OptionTable<Partial<JobDwell>>),
   jobDollarsPerDay: special<number>(
     'price in quotes (default: included in the subscription)',
@@ -376,7 +376,10 @@ function dwellOf(option: number | Partial<JobDwell>): JobDwell {
   return { opened: all, estimating: all, accepted: all, running: all, completed: all };
 }
 
-/** Returns the options that determine the posts of a service; `undefined` for an archive that the caller created. */
+/**
+ * Returns the options that determine the posts of a service, as one string; `undefined` for an archive that
+ * the caller created.
+ */
 function postsOf(
   options: Pick<
     ServiceSettings,

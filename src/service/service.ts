@@ -64,7 +64,7 @@ export class Service extends Server {
   readonly clock = new Clock();
   /** The planted faults. */
   readonly faults = new Faults();
-  /** Exact posts, which a test can add, list and delete. */
+  /** The added posts. A test can add, list and delete posts. */
   readonly posts: Posts;
   /** The events of the compliance stream, and the posts that these events hide. */
   readonly compliance: Compliance;
@@ -76,8 +76,8 @@ export class Service extends Server {
   readonly #jobs: JobEndpoints;
   readonly #state: StateParts;
   /**
-   * Makes changes one at a time. The service must not stop in the middle of a restoration, because the restored
-   * jobs would continue to run.
+   * Runs resets, snapshots and restorations one at a time. The service must not stop in the middle of a
+   * restoration, because the restored jobs would continue to run.
    */
   readonly #changes = pLimit(1);
   readonly #archives: ServiceArchives;
@@ -246,7 +246,7 @@ export class Service extends Server {
   }
 
   /**
-   * Returns the state as JSON: jobs with their files, clock, faults, exact posts, injected events, rules, and
+   * Returns the state as JSON: jobs with their files, clock, faults, added posts, injected events, rules, and
    * grants with the users' tokens. Does not include usage, requests that count towards limits, and the
    * request log.
    *

@@ -24,7 +24,7 @@ export const STATE_PARTS = [
  * - `jobs`: historical jobs;
  * - `clock`: the clock;
  * - `faults`: planted faults;
- * - `posts`: exact posts;
+ * - `posts`: added posts;
  * - `compliance`: injected compliance events;
  * - `rules`: the rules of the replay stream;
  * - `grants`: the access that users have granted to applications;
