@@ -98,7 +98,10 @@ export const databases: Part = {
   },
 };
 
-/** The service, the compiled examples and the posts they must write, for all trials. */
+/**
+ * What all trials share: the service, the compiled examples, and the posts that the examples must
+ * write.
+ */
 class Shared {
   readonly expected: readonly string[];
   readonly env: NodeJS.ProcessEnv;
@@ -180,8 +183,8 @@ class Shared {
   }
 
   /**
-   * Repeats the script until a run succeeds. Every error must be one of Millrace's. Resolves to the
-   * number of runs that failed.
+   * Repeats the script until a run succeeds. Throws if a run fails with an error that is not one of
+   * Millrace's. Resolves to the number of failed runs.
    */
   async finish(
     database: Database,

@@ -7,8 +7,8 @@ import type { Fuzzed } from './fuzz/fuzz-parser.js';
 import type { Cell, Part } from './part.js';
 
 /**
- * A trial tries inputs for one second. If a single input takes long, such as a request, the trial
- * takes longer.
+ * The duration of a trial, in ms. A trial takes longer only if a single input takes long, such as a
+ * request.
  */
 const TRIAL_MS = 1_000;
 const MIN_INPUTS = 200;

@@ -76,7 +76,7 @@ export function loadLibrary({
   return import(new URL('index.js', library).href);
 }
 
-/** Converts a folder of the command line to `Setting.library`. */
+/** Converts a folder from the command line to the URL of a library. */
 export function libraryUrl(folder: string): URL {
   return pathToFileURL(`${folder.replace(/[/\\]+$/, '')}/`);
 }

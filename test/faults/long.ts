@@ -14,7 +14,7 @@ import { tryInChild } from './try-in-child.js';
 
 const MIB = 2 ** 20;
 const LIMIT_MS = 12 * 3_600_000;
-/** The environment variable that tells a child process to run one cell. */
+/** The environment variable that tells a child process to do one kind of long run. */
 const IN_CHILD = 'MILLRACE_LONG_CHILD';
 const STEPS = 200;
 /** The number of commits that follow after all outputs are open. */
@@ -180,7 +180,10 @@ export const long: Part = {
   }),
 };
 
-/** Runs a cell in a separate process, so that its memory contains nothing of other cells. */
+/**
+ * Does one kind of long run in a separate process, so that its memory contains nothing of other
+ * runs.
+ */
 async function runInChild({ library }: Setting, name: string, trial: Trial): Promise<Counts> {
   const { counts, curves, failures } = await tryInChild('long', name, {
     library,

@@ -35,7 +35,7 @@ export interface Cell {
   readonly expects: Expectation;
   /** The meaning of `holds` in this cell, or the reason why there is nothing to try. */
   readonly why?: string | undefined;
-  /** The number of seeds in a complete run, if it is not the number of the part. */
+  /** The number of seeds in a complete run. @default the number of the part */
   readonly seeds?: number | undefined;
   /** The time in milliseconds after which a trial counts as hanging. @default 600,000 */
   readonly limitMs?: number | undefined;
@@ -83,15 +83,14 @@ export interface OpenPart {
 }
 
 /**
- * The counts of a trial. The counts of all trials are summed by name. `hits` is the number of
- * faults that took effect; a cell without any hit fails. `committed` is the number of items that a
- * killed run had committed; if it is 0 in several trials, the cell fails, because its trials do not
- * show that a run resumes.
+ * The counts of a trial, which are summed by name over all trials. `hits` is the number of faults
+ * that took effect. A cell without any hit fails. `committed` is the number of items that a killed
+ * run had committed. If it is 0 in several trials, the cell fails, because its trials do not show
+ * that a run resumes.
  */
 export type Counts = Readonly<Record<string, number>>;
 
 export interface Trials {
-  /** The seeds of this run. */
   readonly seeds: readonly number[];
   /** Runs a trial for every seed, one after the other. */
   each(attempt: (trial: Trial) => Promise<Counts>): Promise<void>;
@@ -105,16 +104,13 @@ export interface Trial {
   readonly folder: string;
   /** Aborts when the trial takes too long. */
   readonly signal: AbortSignal;
-  /**
-   * Stores curves of the run with the result of the cell. The curves of a later trial replace them.
-   */
+  /** Stores curves of measured values with the result. A later trial replaces them. */
   keep(curves: Curves): void;
 }
 
 /** Values at equal intervals of a run, by the name of what they measure. */
 export type Curves = Readonly<Record<string, readonly number[]>>;
 
-/** The result of one cell. */
 export interface CellResult {
   readonly cell: string;
   readonly expects: Expectation;
@@ -131,7 +127,7 @@ export interface CellResult {
   readonly stale?: string | undefined;
 }
 
-/** The last result of a cell, with its origin. */
+/** The last result of a cell, with the day and the machine of its run. */
 export interface RecordedCell extends CellResult {
   /** The day, such as `2026-11-22`. */
   readonly day: string;

@@ -5,8 +5,8 @@ import type { CellResult } from './part.js';
 
 const RUN = path.join(import.meta.dirname, 'run.js');
 /**
- * This limit ends a process that is blocked. A trial that hangs fails before that. Even a busy
- * machine must not reach the limit.
+ * Ends a process that is blocked. A trial that only hangs fails earlier, and even a busy machine
+ * must stay below this limit.
  */
 const LIMIT_MS = 900_000;
 

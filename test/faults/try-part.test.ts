@@ -15,7 +15,7 @@ import { resultsPage } from './report.js';
 import { commitsSince, currentCommit, staleness, touchedBy } from './staleness.js';
 import { tryPart } from './try-part.js';
 
-/** The URL of the library. The parts in this file do not load it. */
+/** The URL of the library. The tests in this file do not load it. */
 const LIBRARY = new URL('../../src/', import.meta.url);
 
 function partOf(attempt: (trial: Trial) => Promise<Counts>, cell: Partial<Cell> = {}): Part {

@@ -7,7 +7,8 @@ import type { DiskFault } from './sweep-disk.js';
 export type OpenKeptFiles = (library: URL) => Promise<KeptFiles & { close?(): Promise<void> }>;
 
 /**
- * Every kind of data that is kept on disk, except for LMDB's files, which are in `KEPT_BY_LMDB`.
+ * Every kind of file on which disk faults are tried, except for LMDB's files, which are in
+ * `KEPT_BY_LMDB`.
  */
 export const KEPT: ReadonlyMap<string, OpenKeptFiles> = new Map<string, OpenKeptFiles>([
   ...SINKS.map((name): [string, OpenKeptFiles] => [name, library => keptOutputs(library, name)]),
@@ -26,7 +27,7 @@ export const KEPT: ReadonlyMap<string, OpenKeptFiles> = new Map<string, OpenKept
   ['index', keptIndex],
 ]);
 
-/** Files that the library itself does not read. */
+/** Files that the library only writes, so failing reads are not tried on them. */
 const NOT_READ: readonly string[] = [...SINKS, ...THREADED, 'rewrites'];
 
 export function faultsOf(name: string): readonly DiskFault[] {

@@ -5,9 +5,9 @@ import { fileAfterCut, isAllDurable, type Survives } from './disk-image.js';
 import { goOn, keptByLmdb, STEPS } from './kept-by-lmdb.js';
 import { type SystemCall, systemCalls } from './system-calls.js';
 
-// Arguments: LIBRARY NAME FOLDER SEED TRACE LOCK IMAGE MOMENTS. For each call of the trace, opens
-// the file in the state in which a power cut at this call would leave it. Prints the name of the cut
-// first, because the process may crash when it opens the file.
+// Arguments: LIBRARY NAME FOLDER SEED TRACE LOCK IMAGE MOMENTS. Reads a recorded trace of system
+// calls. For each call, opens LMDB's file as a power cut at this call would leave it. Prints the
+// name of the power cut first, because the process may crash when it opens the file.
 const [library = '', name = '', folder = '', seed = '', ...rest] = process.argv.slice(2);
 const [trace = '', lock = '', image = '', moments = ''] = rest;
 const kept = keptByLmdb(name);

@@ -24,7 +24,7 @@ for (let next = 1; next <= STEPS; ) {
     }),
   );
   next += steps.length;
-  // Copies the lock file as a killed process leaves it.
+  // Copies the lock file while the process has it open, as a kill would leave it.
   writeFileSync(lock, readFileSync(path.join(folder, kept.folder, 'lock.mdb')));
 }
 await opened.close();

@@ -99,9 +99,9 @@ describe.skipIf(withoutStrace() !== undefined)('the files of LMDB', () => {
     library = pathToFileURL(`${folder}/`);
   });
 
-  // In the past, the root of a transaction could be on disk before its pages. The file was then
-  // refused as truncated, and all of its data was lost. A half-written new file was refused as
-  // well.
+  // In the past, LMDB's root page could reach the disk before the pages that it refers to. After a
+  // power cut, the file was then refused as truncated, and all of its data was lost. A half-written
+  // new file was refused as well.
   it.each([...KEPT_BY_LMDB.keys()])(
     'contain every write whose promise resolved, and no wrong data, after a power cut: %s',
     async name => {

@@ -5,7 +5,7 @@ import type { SystemCall } from './system-calls.js';
 /** Which of the unsynced changes survive a power cut. */
 export type Survives = 'nothing' | 'last write' | 'everything' | 'sectors' | 'pages';
 
-/** The unit that a disk writes atomically. `PAGE` is the unit of a file system. */
+/** The sizes in bytes that are written atomically: `SECTOR` by a disk, `PAGE` by a file system. */
 const SECTOR = 512;
 const PAGE = 4096;
 
@@ -89,14 +89,14 @@ function lengthAfterCut(
 }
 
 /**
- * Returns whether all changes to a file are on disk at a moment, so that every image of the file is
- * the same.
+ * Returns whether all changes to a file were on disk before the call `at`, so that a power cut
+ * always leaves the same file.
  */
 export function isAllDurable(calls: readonly SystemCall[], file: string, at: number): boolean {
   return changesOf(calls, file, at).every(call => isDurable(calls, call, at));
 }
 
-/** Returns the calls up to a moment that create this name or change the file with this name. */
+/** Returns the calls before `at` that create this name or change the file with this name. */
 function changesOf(calls: readonly SystemCall[], path: string, at: number): readonly SystemCall[] {
   const { file } = calls.find(call => call.kind === 'create' && call.path === path) ?? {};
   return calls.filter(
@@ -107,8 +107,8 @@ function changesOf(calls: readonly SystemCall[], path: string, at: number): read
 }
 
 /**
- * Returns whether a change is on disk. It is if it was a synced write, or if its file or folder was
- * synced later.
+ * Returns whether a change is on disk: it was a synced write, or its file or folder was synced
+ * later.
  */
 function isDurable(calls: readonly SystemCall[], change: SystemCall, at: number): boolean {
   return (change.isSynced && change.ended <= at) || hasSync(calls, change, at);

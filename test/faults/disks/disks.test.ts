@@ -11,8 +11,8 @@ const SRC = new URL('../../../src/', import.meta.url);
 const SAMPLED: readonly DiskFault[] = ['kill', 'power', 'EIO', 'unreadable'];
 
 /**
- * Returns how many disk calls to try. They are spread over all calls of a run. More calls are tried
- * for kills than for other faults. `npm run faults -- disks` tries every call.
+ * Returns how many disk calls to try, spread over all calls of a run. Kills are tried at more calls
+ * than other faults. `npm run faults -- disks` tries every call.
  */
 function callsOf(name: string, fault: DiskFault): number {
   return fault === 'kill' && !THREADED.includes(name) ? 12 : 2;

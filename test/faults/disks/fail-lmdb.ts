@@ -12,7 +12,7 @@ export interface FailOptions {
   readonly folder: string;
   readonly seed: number;
   readonly fault: LmdbFault;
-  /** Selects the calls to try, such as `writev 3`. @default all calls */
+  /** Selects the system calls that fail, such as `writev 3`. @default all calls */
   readonly isTried?: ((call: string) => boolean) | undefined;
   /** The folder of the compiled scripts. @default the folder of this file */
   readonly scripts?: string | undefined;
@@ -24,8 +24,8 @@ export interface Failed {
   /** The number of faults after which a call of the library rejected. */
   readonly errors: number;
   /**
-   * The number of faults that ended the process with a signal such as SIGSEGV while LMDB opened its
-   * file.
+   * The number of faults after which LMDB crashed the process while it opened the file, for example
+   * with SIGSEGV.
    */
   readonly crashes: number;
 }
@@ -45,7 +45,7 @@ interface Run {
 export interface Left {
   readonly what: string;
   readonly folder: string;
-  /** The last step that resolved. */
+  /** The last step whose promise had resolved. */
   readonly resolved: number;
 }
 
@@ -65,10 +65,10 @@ const HANGS_MS = 90_000;
 const REASON = /ENOSPC|EIO|No space left on device|Input\/output error/;
 
 /**
- * Writes to a file of LMDB in a process, once for every system call. That call fails, or the
- * process is killed before it. Throws if an error is not one of the library's or does not say what
- * failed and why; if a call hangs; if a process that retries does not complete; or if the next
- * process does not find all resolved steps or cannot continue.
+ * Runs a process that writes to a file of LMDB, once for every system call. That call fails, or the
+ * process is killed before it. Throws if an error is not one of the library's, or does not say what
+ * failed and why. Throws if a call hangs, or if a process that retries does not complete. Throws if
+ * the next process does not find all resolved steps, or cannot continue.
  */
 export async function failLmdb(name: string, options: FailOptions): Promise<Failed> {
   const { fault, seed, isTried = () => true } = options;
@@ -211,7 +211,7 @@ function mustBe({ call, lines, signal, code, stderr }: Run, isSo: boolean, what:
 }
 
 /**
- * Checks that a new process finds all steps that each process has resolved, and completes the
+ * Checks that a new process finds all steps that an earlier process has completed, and does the
  * remaining steps.
  */
 async function mustGoOn(

@@ -3,7 +3,7 @@ import { ofPost, ofUser } from '../../compliance/event.js';
 import { loadModule } from '../load-library.js';
 import { Random } from '../random.js';
 
-/** Data in a file of LMDB, and the steps in which a process changes it. */
+/** Data that is stored in LMDB, and the steps in which a test process changes it. */
 export interface KeptByLmdb {
   /** The folder with LMDB's files, relative to the folder given to `open`. */
   readonly folder: string;
@@ -20,9 +20,8 @@ export interface OpenedByLmdb {
    */
   step(n: number): Promise<unknown>;
   /**
-   * Returns the number of steps that are done.
-   *
-   * @throws if the state is not exactly the state after this many steps
+   * Returns how many steps the stored data contains.
+   * @throws if the data differs from the result of exactly these steps
    */
   done(): Promise<number>;
   close(): Promise<void>;
@@ -46,7 +45,7 @@ const tombstones: KeptByLmdb = {
         opened.record(
           [
             ...idsOf(seed, n).map(id => ofPost('delete', id)),
-            // These entries are overwritten by each step, so that pages are freed and reused.
+            // Each step overwrites these entries, so that LMDB frees and reuses pages.
             ...users.map(id => ofUser(n % 2 === 1 ? 'user_delete' : 'user_undelete', id, n)),
           ],
           { source: 'steps', cursor: { step: n } },
@@ -78,7 +77,7 @@ const usage: KeptByLmdb = {
     // Opens the file now. Otherwise, the first step would open it.
     await store.days({ from: 0, to: DAY });
     const dayOf = (n: number) => (n <= ON_FIRST_DAY ? 0 : n < 9 ? DAY : 2 * DAY);
-    // The ids of the previous step are repeated, and must be counted only once.
+    // Repeats the ids of the previous step, which must be counted only once.
     const ids = (n: number) => [...idsOf(seed, n), ...idsOf(seed, n - 1)];
     return {
       async step(n) {
@@ -126,8 +125,8 @@ export function keptByLmdb(name: string): KeptByLmdb {
 }
 
 /**
- * Returns the next steps that a process does concurrently. They take effect in the order in which
- * they are called.
+ * Returns the next steps that a process can do concurrently: up to `max` steps, or one step that
+ * must run alone. They take effect in the order in which they are called.
  */
 export function stepsAtOnce({ alone }: KeptByLmdb, next: number, max: number): readonly number[] {
   const count = Math.min(max, STEPS + 1 - next);

@@ -32,7 +32,7 @@ type Sink = import('millrace').Sink<Item, unknown>;
 interface KeptOutputs {
   readonly name: string;
   readonly sink: (library: Library) => Sink;
-  /** The names below `deep/`, without the checkpoint. */
+  /** Patterns of the output files below `deep/`, without the checkpoint. */
   readonly files: readonly RegExp[];
   /** Whether the sink has a checkpoint. @default true */
   readonly commits?: boolean;

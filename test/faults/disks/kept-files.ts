@@ -1,6 +1,6 @@
 /** A kind of files on disk, with the steps in which a test writes them and a way to read them. */
 export interface KeptFiles {
-  /** The name used in cells and in the table of `src/storage/README.md`. */
+  /** The name in `npm run faults -- disks` and in the table of `src/storage/README.md`. */
   readonly name: string;
   /**
    * The names of the files below `MOUNT`. At the end of a trial, the name of every file must match
@@ -24,7 +24,7 @@ export interface KeptFiles {
    * is complete. Only for steps that are not atomic.
    */
   readonly isBetween?: ((state: unknown, before: unknown, after: unknown) => boolean) | undefined;
-  /** Whether a process ends after a failed step. By default, it repeats the step. */
+  /** Whether the simulated process ends after a failed step. By default, it repeats the step. */
   readonly endsAtFailure?: boolean | undefined;
 }
 

@@ -17,11 +17,11 @@ export interface SweepOptions {
   readonly disk?: (() => SimulatedDisk) | undefined;
 }
 
-/** A run without a fault, with its calls and the state after each step. */
+/** A run without a fault: its disk calls, and the state after each step. */
 interface Whole {
   readonly states: readonly unknown[];
   readonly calls: readonly string[];
-  /** The calls of a process that only reads the last state. */
+  /** The disk calls of a process that only reads the last state. */
   readonly reads: readonly string[];
 }
 
@@ -137,7 +137,8 @@ async function attempt(
   disk.before = () => {};
   if (failure !== undefined) mustBeTyped(failure.error);
   const image = disk.copy();
-  // The process restarts so late that a lock which could not be removed counts as abandoned.
+  // `keepAll` makes all files a minute older, so that a lock which could not be removed counts as
+  // abandoned.
   disk.keepAll();
   if (life !== undefined && failure !== undefined && kept.endsAtFailure !== true)
     for (const step of life.steps.slice(done)) await onDisk(disk, step);

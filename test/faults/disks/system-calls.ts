@@ -9,7 +9,7 @@ export interface SystemCall {
   readonly path: string;
   /** The name under which the file was created, even if the call uses another link to the file. */
   readonly file: string;
-  /** The position of a write. */
+  /** The offset of a `write` in the file. */
   readonly at: number;
   readonly bytes: Buffer;
   /** The new length of a `truncate`. */

@@ -52,7 +52,7 @@ const SHAPES = ADDRESSES.flatMap(([family, ...patterns]) =>
 );
 /** Files without user data, which browsers may show under any host name. */
 const ASSETS = ['favicon.ico', 'pages/style.css', 'pages/icon.svg'];
-/** Addresses that browsers show with their user's data. */
+/** Pages that contain data of the user who is signed in. */
 const PAGES = SHAPES.map(({ shape }) => shape.join('/')).filter(shape =>
   /^(|console.*|status|oauth\/(authenticate|authorize|grants))$/.test(shape),
 );
@@ -205,7 +205,8 @@ export const addresses: ParserKind = {
         check(!answer.body.includes(SECRET), 'A file was read');
 
         const planted = service.faults.list();
-        // Only the control path can clear faults.
+        // If the planted delays are gone, the request went to the control path, which can clear
+        // faults.
         const isCleared = planted.length !== families.length;
         if (isCleared) plant();
         const hit = families.filter((_, n) => !isCleared && planted[n]?.hits !== before[n]);
@@ -216,7 +217,7 @@ export const addresses: ParserKind = {
           check(status === 400 && hit.length === 0 && !isCleared, `Not refused: ${shown}`);
           return false;
         }
-        // An HTTP parser may refuse such requests, so both outcomes are valid.
+        // HTTP parsers may or may not refuse these targets, so both outcomes are valid.
         if (status === 400 && hit.length === 0 && /^[^/]|[\t\f\x80-\xff]/.test(sent)) return false;
         const [text, ...others] = pathsOf(target);
         if (isFile) {
@@ -233,7 +234,7 @@ export const addresses: ParserKind = {
         const family = hit[0] ?? (isNothing(answer) ? undefined : 'control');
         const found = [text, ...others].find(each => familyOf(each) === family);
         if (found === undefined) throw new Error(`The family of ${shown} is ${family}`);
-        // The query cannot be parsed, so the handler does not run.
+        // The service refuses a query that it cannot parse before the handler runs.
         const isOddQuery = status === 400 && /\?.*%/.test(target);
         if (isOddQuery) return false;
         if (family === 'control') {

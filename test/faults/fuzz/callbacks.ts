@@ -75,7 +75,7 @@ export const callbacks: ParserKind = {
           const isOurs =
             method === 'GET' && host?.replace(/^[ \t]+|[ \t]+$/g, '') === `127.0.0.1:${port}`;
           const expected = isOurs ? verdictOf(target) : undefined;
-          // HTTP parsers may refuse such addresses, and Node's `URL` may keep a `..` in them.
+          // HTTP parsers may refuse these addresses, and Node's `URL` may keep a `..` in them.
           const isUnsure = /^[^/]|[\t\f\x80-\xff]/.test(target) || pathsOf(target).length > 1;
           if (expected === undefined || (isUnsure && status !== 200)) {
             check(status >= 400, `Accepted: ${shown}`);

@@ -39,7 +39,8 @@ export const gzip: ParserKind = {
         return Buffer.concat([...members, Buffer.alloc(random.pick([0, 0, 1, 512]))]);
       },
       async attempt(input, random) {
-        // Without a chunk, the operator would receive no file.
+        // Passes an empty file as one empty chunk, because the operator would receive no file
+        // without a chunk.
         const chunks = input.length === 0 ? [input] : cutUp(input, random);
         const file = new GzipDecoder({
           plain: 'refuse',
@@ -89,8 +90,8 @@ export const gzip: ParserKind = {
 };
 
 /**
- * zstd frames, which every version of Node finds. Their content is checked only if Node supports
- * zstd.
+ * Zstd frames. Every version of Node can find the frames, but their content is checked only if Node
+ * supports zstd.
  */
 export const zstd: ParserKind = {
   holds: 'the same frames and content for any chunks, of at most `maxBytes`',

@@ -9,12 +9,11 @@ const SHRINK_MS = 3_000;
 export interface FuzzOptions {
   readonly name: string;
   readonly seed: number;
-  /** The time after which no further input is tried. */
+  /** No further input is tried after this time, in ms. @default unlimited */
   readonly forMs?: number | undefined;
   readonly inputs?: number | undefined;
   /** At least this many inputs are tried, however long they take. @default 0 */
   readonly minInputs?: number | undefined;
-  /** Called before each input. */
   readonly onInput?: ((input: Buffer) => void) | undefined;
 }
 

@@ -56,7 +56,7 @@ const EXTREMES: readonly Buffer[] = [
 const JOINTS = new Set(Buffer.from('{}[]():,;"\'\\/ \t\r\n=&%?#.-+*'));
 
 export interface Mutations {
-  /** Another valid input to take parts from. */
+  /** Another valid input, from which parts are inserted. */
   readonly other: Buffer;
   readonly tokens: readonly string[];
   readonly maxBytes: number;

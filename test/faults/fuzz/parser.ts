@@ -4,7 +4,7 @@ import path from 'node:path';
 import { loadModule } from '../load-library.js';
 import type { Random } from '../random.js';
 
-/** A parser of external data, with the promises that it keeps for any bytes. */
+/** A parser of external data, and the checks that must pass for any bytes. */
 export interface Parser {
   /** Returns a valid input to mutate. */
   seed(random: Random): Buffer;
@@ -24,8 +24,8 @@ export interface Parser {
 
 export interface ParserKind {
   /**
-   * The promise that the parser keeps for any bytes, in addition to the errors and limits that all
-   * parsers have.
+   * What must hold for any bytes, in addition to the errors and limits that are checked for all
+   * parsers.
    */
   readonly holds: string;
   open(library: URL): Promise<Parser>;

@@ -19,11 +19,10 @@ export interface Publishing {
   readonly world: StreamWorld;
   readonly records: readonly string[];
   readonly options?: Partial<ToJetStreamOptions<Activity>>;
-  /** Whether the script drops the posts that its source repeats. */
+  /** Whether the script uses `dedupe()` to drop the posts that its source repeats. */
   readonly dedupe?: boolean;
 }
 
-/** The options of one run. */
 export interface PublisherAttempt {
   /** Changes the posts that the source delivers. */
   readonly change?: (record: string, index: number) => readonly string[];
@@ -31,7 +30,7 @@ export interface PublisherAttempt {
   readonly before?: (index: number) => Promise<void> | void;
 }
 
-/** One trial of a publisher, with a separate stream and a proxy in front of the server. */
+/** Tests one publisher, with a separate stream and a proxy in front of the server. */
 export class PublisherRun {
   readonly name: string;
   readonly proxy: WireProxy;
@@ -84,7 +83,8 @@ export class PublisherRun {
   }
 
   /**
-   * Runs the script. Resolves to its error, which must be one of the library's, or to undefined.
+   * Runs the script. Resolves to undefined, or to the library's error if the run fails. Rejects
+   * with any other error.
    */
   error(attempt: PublisherAttempt = {}): Promise<TypedError | undefined> {
     return typedErrorOf(this.#libraries.millrace, () => this.run(attempt));
@@ -102,8 +102,7 @@ export class PublisherRun {
   }
 
   /**
-   * Checks that the library's reader gets each post once, and that a bare client finds all posts in
-   * the stream.
+   * Checks that the library's reader gets each post once, and that the stream contains all posts.
    */
   async mustBeComplete(): Promise<Counts> {
     const found = await this.#read();

@@ -37,7 +37,7 @@ async function readingOf(setting: StreamSetting, random: Random): Promise<Readin
 
 const keyOf = ({ stream, shard }: Reading) => `${stream.name} ${shard?.index ?? ''}`;
 
-/** Runs a reader without a fault, once for all trials. */
+/** Runs a reader without a fault. All trials share the result. */
 function cleanReader(setting: StreamSetting, reading: Reading): Promise<Clean> {
   return setting.once(`reader ${keyOf(reading)}`, async folder => {
     const run = await ReaderRun.open(setting.libraries, { folder }, reading);
@@ -211,7 +211,7 @@ async function locked(setting: StreamSetting, trial: Trial): Promise<Counts> {
       consume: index => (index === at ? world.setLogin(false) : undefined),
     });
     await world.setLogin(true);
-    // All messages may already have been sent.
+    // There is no error if the server had already sent all messages.
     if (error === undefined) return { hits: 0 };
     if ((error as { failure?: unknown }).failure !== 'refused') throw error;
     const committed = await run.mustBeExact();

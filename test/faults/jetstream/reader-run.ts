@@ -19,14 +19,14 @@ import { WireProxy } from './wire-proxy.js';
 
 type Shard = { readonly index: number; readonly of: number };
 
-/** One trial of a reader, with a stream, a proxy in front of the server, and outputs. */
+/** Tests one reader, with a stream, a proxy in front of the server, and output files. */
 export class ReaderRun {
   readonly world: StreamWorld;
   readonly stream: FilledStream;
   readonly proxy: WireProxy;
   readonly out: string;
   readonly shard: Shard | undefined;
-  /** The messages that the reader gets. */
+  /** The messages that the reader must get: all messages, or only the messages of its shard. */
   readonly messages: readonly StoredMessage[];
   readonly expected: Expected;
   readonly gaps: JetStreamGap[] = [];
@@ -86,7 +86,8 @@ export class ReaderRun {
   }
 
   /**
-   * Runs the script. Resolves to its error, which must be one of the library's, or to undefined.
+   * Runs the script. Resolves to undefined, or to the library's error if the run fails. Rejects
+   * with any other error.
    */
   error(attempt: Pick<ReaderAttempt, 'consume'> = {}): Promise<TypedError | undefined> {
     return typedErrorOf(this.#libraries.millrace, () => this.run(attempt));
@@ -113,8 +114,8 @@ export class ReaderRun {
   }
 
   /**
-   * Runs a script that resumes. Checks that the server does not send it any message that was
-   * committed at the last check.
+   * Runs a script that resumes. Checks that the server does not send again any message that was
+   * already committed.
    */
   async mustReadTheRest<T>(run: () => Promise<T>): Promise<T> {
     const before = this.proxy.delivered.length;

@@ -16,7 +16,10 @@ export interface StreamCell extends Cell {
   readonly attempt?: ((setting: StreamSetting, trial: Trial) => Promise<Counts>) | undefined;
 }
 
-/** Holds the libraries, and the results that all trials of a cell share. */
+/**
+ * What all trials of a reader or publisher share: the libraries, and results that are computed
+ * once.
+ */
 export class StreamSetting {
   readonly libraries: Libraries;
   readonly #setting: Setting;

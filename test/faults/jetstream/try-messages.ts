@@ -145,7 +145,7 @@ export async function tryRepeated(setting: StreamSetting, trial: Trial): Promise
     const stored = (await world.stored(name)).filter(({ posts }) => posts.length > 0);
     for (let copy = 0; copy < COPIES; copy++) {
       const { duplicate } = await world.send(copyOf(random.pick(stored), how, copy));
-      // Within the window, the server drops a duplicate.
+      // Within its duplicate window, the server drops a message with the same id.
       if (duplicate === (how === 'same id')) copies++;
     }
   }

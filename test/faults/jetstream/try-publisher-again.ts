@@ -4,7 +4,7 @@ import type { Counts, Trial } from '../part.js';
 import { POSTS, publishes, SETTINGS } from './publisher-run.js';
 import type { StreamSetting } from './stream-setting.js';
 
-// These publishers have a first run that ends in the middle, and a next run that resumes.
+// In these trials, a first run of the publisher ends in the middle, and a next run resumes.
 
 const STOP = new Error('The script stops');
 
@@ -22,7 +22,7 @@ export const refused =
     return publishes(setting, trial, { world, options }, async run => {
       const error = await run.error({
         change: (record, index) => [index === at ? spoil(record) : record],
-        // With this wait, commits happen between the posts.
+        // Leaves time for commits between the posts.
         before: () => sleep(1),
       });
       if (error === undefined) throw new Error('The run ended as if nothing had been');
@@ -111,7 +111,7 @@ export async function expired(setting: StreamSetting, trial: Trial): Promise<Cou
     if (ended !== STOP) throw ended;
     await world.manager.streams.purge(run.name);
     const error = await run.error({});
-    // The last commit may have covered all posts.
+    // There is no error if the last commit covered all posts.
     if (error === undefined) return { hits: 0 };
     if ((error as { failure?: unknown }).failure !== 'publisher') throw error;
     // Messages of the first run may still have arrived. A script that starts from the beginning

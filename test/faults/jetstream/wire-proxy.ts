@@ -25,7 +25,7 @@ export interface WireFault {
  * deliveries and the sequence.
  */
 const DELIVERED = /\$JS\.ACK\.[^.\s]+\.[^.\s]+\.\d+\.(\d+)\.\d+\.\d+\.\d+ /g;
-/** A number of bytes that is longer than any such subject. */
+/** Longer than any acknowledgement subject, in bytes. */
 const CARRY = 200;
 /** The number of bytes that a split sends in pieces. Each piece takes a turn of the event loop. */
 const SPLIT_BYTES = 20_000;

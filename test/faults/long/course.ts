@@ -30,7 +30,7 @@ const MORE_OPEN = 10;
 /** Any operation may take this much longer, for example because of a garbage collection. */
 const MORE_MS = 50;
 /**
- * The growth that is allowed from the third quarter of a run to the last, if its memory must
+ * How much a curve may grow from the third quarter of a run to the last, in MiB, if its memory must
  * settle.
  */
 const SETTLED_MIB: Readonly<Record<string, number>> = {

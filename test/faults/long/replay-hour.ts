@@ -12,12 +12,12 @@ import type { Course } from './course.js';
 import { Hour } from './hour.js';
 
 const MINUTE = 60_000;
-/** The window that one connection requests. */
+/** The time range that one replay connection requests. */
 const WINDOW_MS = 16 * MINUTE;
 const FROM = NOW - 3 * 24 * 60 * MINUTE;
 
 /**
- * Replays windows one after the other for a number of minutes. Each window needs at least one
+ * Replays time ranges one after the other for a number of minutes. Each range needs at least one
  * connection, of which only five are allowed in five minutes.
  */
 export async function replayHour(

@@ -105,7 +105,9 @@ export function newArchive({ repeats = false, large = false } = {}): MemoryArchi
   return repeats ? new RepeatingArchive(archivedPosts) : new MemoryArchive(archivedPosts);
 }
 
-/** Creates an archive that has posts only in the windows of search, jobs and replay. */
+/**
+ * Creates an archive that has posts only in the time ranges that searches, jobs and replays read.
+ */
 export function plainArchive(): MemoryArchive {
   const posts = [
     ...plainPosts(WINDOWS.search, 2 * HOUR),

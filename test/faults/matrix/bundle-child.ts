@@ -15,7 +15,6 @@ const EXTENSION = path.extname(import.meta.filename);
 
 /** The bundled script and library that processes run until they are killed. */
 export interface BundledChild {
-  /** The script to start. */
   readonly script: string;
   /** The URL of the library's folder, ending in a slash. */
   readonly library: URL;

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { ComplianceGap, Tombstones } from 'millrace';
 
-// This import is always the compiled library. If `--library` names another library, this one must
-// be able to read the tombstones that the other one has recorded.
+// Always imports the compiled library, even if `--library` names another one. It must be able to
+// read the tombstones that the other library has recorded.
 import { openTombstones } from '../../../src/compliance/tombstones.js';
 import { type EventKind, printEvent } from '../../../src/service/compliance/generated-events.js';
 import type { Random } from '../random.js';
@@ -146,7 +146,9 @@ export class ComplianceEvents {
     this.#connections = () => faults.list().find(fault => fault.id === id)?.hits ?? 0;
   }
 
-  /** Resolves once the stream has connected again since the last call. */
+  /**
+   * Resolves when the stream has connected at least once more since the last call of this function.
+   */
   async connected(): Promise<void> {
     while (this.#connections() === this.#connectionsSeen) await sleep(2);
     this.#connectionsSeen = this.#connections();
@@ -266,7 +268,7 @@ export class ComplianceEvents {
    * tombstones.
    */
   async mustBeKept(folder: string): Promise<number> {
-    // The process was killed before it opened the tombstones.
+    // If there is no file, the process was killed before it opened the tombstones.
     if (!existsSync(path.join(folder, 'data.mdb'))) return 0;
     await using store = await openTombstones(folder, { readOnly: true });
     for (const subject of this.#subjects) {

@@ -101,7 +101,7 @@ const PACE_MS = 5;
 
 /**
  * Stalls a connection. As soon as the stall takes effect, the consumer pauses for longer than a
- * connection may be silent. This counts only if the connection is still stalled when the pause
+ * connection may be silent. The fault counts only if the connection is still stalled when the pause
  * starts.
  */
 export function stallWhilePaused(setting: AimSetting, silenceMs: number): Planted {

@@ -18,7 +18,7 @@ export interface Planted {
   /** Returns how often the fault took effect: on the wire, on disk, or in this process. */
   hits(): number;
   readonly account?: Partial<AccountOptions> | undefined;
-  /** Whether the run may also complete. It may, if the library retries the call that fails. */
+  /** Whether the run may also complete, because the library retries the call that fails. */
   readonly mayRecover?: boolean | undefined;
   /** Whether the run may also end with a typed error. In that case, the next run must complete. */
   readonly mayFail?: boolean | undefined;

@@ -332,8 +332,8 @@ const TRIED: readonly Fault[] = [
       const { clock } = world.service;
       const DAY = 24 * 3_600_000;
       if (row.name === 'replay') {
-        // A part of the window is older than five days, or becomes older than that before it is
-        // read.
+        // A part of the replayed time range is older than five days, or becomes older than that
+        // before it is read.
         const { from, to } = WINDOWS.replay;
         clock.set(random.whole(from + 2 * 60_000, to) + 5 * DAY);
       } else if (row.name === 'compliance') clock.advance(random.whole(5, 9) * DAY);

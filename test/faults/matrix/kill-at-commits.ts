@@ -19,7 +19,7 @@ const POSTS_A_FILE = 300;
 const DAYS = ['2022-01-01', '2022-01-02', '2022-01-03'];
 const BUSY_LOOPS = 2;
 /**
- * The commit intervals to try. With 0, there is a commit at each cursor; the last one is the
+ * The commit intervals to try, in ms. With 0, there is a commit at each cursor. 1,000 is the
  * default.
  */
 const INTERVALS_MS = [0, 1, 10, 50, 250, 1_000];

@@ -4,7 +4,7 @@ import { PATHS } from './sent.js';
 import { aim, fromRequest, plant } from './service-fault.js';
 import { COMPLIANCE_SINCE_MS, LATE_MS, NOW, REPLAY_CHUNK_MS, WINDOWS } from './windows.js';
 
-/** Makes the service report wrong numbers, or a window other than the requested one. */
+/** Makes the service report wrong numbers, or a time range other than the requested one. */
 export const lieAboutSums: Fault['plant'] = setting => {
   const { row, world, random } = setting;
   const by = random.pick([-2, -1, 1, 5]);

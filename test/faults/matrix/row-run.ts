@@ -13,7 +13,6 @@ import { NO_LIMITS, TrialTiming } from './trial-timing.js';
 import { World, type WorldOptions } from './world.js';
 
 export interface Place {
-  /** The folder of the trial. */
   readonly folder: string;
   /** The folder for files that are created once for all trials. */
   readonly cache: string;
@@ -32,7 +31,6 @@ const GO_ON: readonly RowName[] = [
   'csv',
 ];
 
-/** The options of one run. */
 interface RunOptions {
   readonly out?: string;
   readonly resume?: Cursor | undefined;
@@ -169,8 +167,8 @@ export class RowRun {
   }
 
   /**
-   * Runs a script that resumes. Checks that it sends only the requests that were still needed at
-   * the last check.
+   * Runs a script that resumes. Checks that it only sends requests for items that were not
+   * committed yet.
    */
   async mustRequestTheRest<T>(run: () => Promise<T>): Promise<T> {
     const check = this.#remaining?.expect(this.#committed);
@@ -206,7 +204,8 @@ export class RowRun {
   }
 
   /**
-   * Runs the script. Resolves to its error, which must be one of the library's, or to undefined.
+   * Runs the script. Resolves to undefined, or to the library's error if the run fails. Rejects
+   * with any other error.
    */
   typedErrorOf(run: () => Promise<unknown>): Promise<TypedError | undefined> {
     return typedErrorOf(this.#millrace, run);

@@ -37,7 +37,6 @@ export interface Row {
 export interface RowSetting {
   readonly millrace: Millrace;
   readonly world: World;
-  /** The folder of the trial. */
   readonly folder: string;
   /** The folder for files that are created once for all trials. */
   readonly cache: string;
@@ -64,7 +63,7 @@ export interface Prepared {
 }
 
 /**
- * A job of the service, which is created once per process: its state folder and the texts of its
+ * A job that is created once per process, with the state folder of its service and the texts of its
  * files.
  */
 interface MadeJob {
@@ -344,8 +343,8 @@ function someRules(posts: readonly string[]): readonly TaggedRule[] {
 }
 
 /**
- * Returns the post with the rules that match it, without those of the service. Returns an empty
- * list if no rule matches.
+ * Returns the post with the matching rules of `rules` instead of the service's rules. Returns an
+ * empty list if no rule matches.
  */
 function matched(post: string, rules: readonly TaggedRule[]): string[] {
   const { lang } = JSON.parse(post) as { readonly lang: string };

@@ -30,7 +30,7 @@ export interface Sent {
   readonly messages: readonly string[];
 }
 
-/** The part of request addresses that identifies each family. */
+/** The part of request addresses that identifies each family of endpoints. */
 export const PATHS: Partial<Record<Endpoint, string>> = {
   search: '/search/fullarchive/accounts/local/dev.json',
   counts: '/counts.json',
@@ -65,7 +65,7 @@ function sentIn({ path, chunks }: SeenResponse): Sent {
   const isStream = /\/(replay|streams)\//.test(path);
   const isFile = path.includes('_activities.json.gz');
   const isGzip = wire[0] === 0x1f && wire[1] === 0x8b;
-  // An endless stream has no end of gzip, because it was stopped in the middle.
+  // The recorded stream was stopped in the middle, so its gzip data has no end.
   const inflate = () => gunzipSync(wire, { finishFlush: constants.Z_SYNC_FLUSH });
   const text = (isGzip ? inflate() : wire).toString();
   if (path.startsWith('/historical/'))

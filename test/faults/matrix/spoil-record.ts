@@ -22,7 +22,7 @@ export async function spoilRecord(
     const folder = row.name === 'applyCompliance' ? out : input;
     return spoilStored(folder, random, change);
   }
-  // In a page, neither the first nor the last element is chosen.
+  // Never chooses the first or the last element of a page. See `changeElement`.
   const isPage = ({ messages, address }: Sent) =>
     messages.length === 0 && !address.endsWith('.json.gz');
   const aimed = aim(setting, sent => sent.records > (isPage(sent) ? 2 : 0));

@@ -23,7 +23,7 @@ export const NO_LIMITS = {
 export class TrialTiming implements Timing {
   readonly #clock: ClockAccess;
   readonly #skewMs: () => number;
-  /** The duration of all waits. */
+  /** The duration of all waits, in ms. */
   #waitedMs = 0;
 
   /**

@@ -21,7 +21,6 @@ export interface ThreadFailure {
 
 /** The `watch` member of the thread's `workerData`. */
 export interface ThreadWatch {
-  /** The script that the thread runs. */
   readonly script: string;
   readonly port: MessagePort;
   /** The first element becomes 1 when an answer has arrived at the port. */
@@ -39,7 +38,6 @@ type OnThreadCall = (call: ThreadCall) => void | Promise<void>;
 
 /** The messages from watched threads to the main thread. */
 export interface ThreadMessages {
-  /** The number of messages so far. */
   count: number;
   /** Called with the sending thread after each message. */
   onMessage?: (thread: workerThreads.Worker) => void;

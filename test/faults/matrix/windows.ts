@@ -16,7 +16,7 @@ export const WINDOWS = {
   job: { from: at('2024-03-01T10:00Z'), to: at('2024-03-01T12:00Z') },
 } as const;
 
-/** The length of the window that each replay connection requests, except in a merged replay. */
+/** The length of the time range that each replay connection requests, except in a merged replay. */
 export const REPLAY_CHUNK_MS = 8 * 60_000;
 
 /** A compliance run starts this long before the current time. */
