@@ -43,7 +43,7 @@ export type Pair = readonly [string, string];
 
 export interface Covering {
   readonly rows: readonly Row[];
-  /** The number of pairs to cover. `missing` lists the pairs that no row contains. */
+  /** The number of pairs of values to cover. `missing` lists the pairs that no row contains. */
   readonly pairs: number;
   readonly missing: readonly Pair[];
 }
@@ -52,8 +52,8 @@ const CANDIDATES = 8;
 const TRIES = 12;
 
 /**
- * Returns rows that together contain every pair of values at least once, except for pairs that
- * conflict.
+ * Returns combinations of options (rows) that together contain every pair of values at least once,
+ * except for pairs that conflict.
  */
 export function coveringRows(domain: Domain, rules: Rules, random: () => number): Covering {
   const values = Object.entries(domain).flatMap(([stage, options]) => [

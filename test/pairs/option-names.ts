@@ -16,8 +16,7 @@ export async function optionNames(call: (options: never) => unknown): Promise<st
 
 /**
  * Returns the options that a table lists for a stage.
- *
- * @param fixed Options that are the same in every row, such as `search.query`.
+ * @param fixed Options that have the same value in every test, such as `search.query`.
  */
 export function listedOptions(
   stage: string,

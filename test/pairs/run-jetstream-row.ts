@@ -118,7 +118,6 @@ export class JetStreamRow {
     return this.#opened.length;
   }
 
-  /** Runs the publisher once. */
   publish(): Promise<unknown> {
     const run = ++this.#runs;
     const ending = new AbortController();
@@ -156,7 +155,6 @@ export class JetStreamRow {
     return pipeline(source, sink, { signal: ending.signal, progress: 'off' });
   }
 
-  /** Runs a reader once. */
   async read(reader: Reader): Promise<unknown> {
     const run = ++reader.runs;
     const { row } = this;

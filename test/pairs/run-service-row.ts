@@ -71,7 +71,6 @@ export class ServiceRow {
     return requests() - this.#requestsBefore;
   }
 
-  /** Runs the pipeline once. */
   async run(): Promise<unknown> {
     this.#run++;
     this.#target.revive();

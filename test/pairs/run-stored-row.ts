@@ -98,7 +98,6 @@ export class RowRun {
     return this.#input;
   }
 
-  /** Runs the pipeline once. */
   async run(): Promise<unknown> {
     this.#run++;
     this.target.revive();

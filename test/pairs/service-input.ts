@@ -27,7 +27,7 @@ export interface Post {
   readonly isOfUser: boolean;
 }
 
-/** 45 posts within the window, one every 8 minutes, and 20 posts after it. */
+/** 45 posts in the time range of the tests, one every 8 minutes, and 20 posts after it. */
 export const POSTS: readonly Post[] = [START, END + 50 * MINUTE].flatMap((from, later) =>
   Array.from({ length: later === 0 ? 45 : 20 }, (_, index) => {
     const at = from + 4 * MINUTE + index * 8 * MINUTE;
@@ -76,7 +76,7 @@ const USER = { id: '7', handle: 'ann', name: 'Ann' };
 const jsonOf = ({ id, at }: Event): string =>
   `{"delete":{"status":{"id":${id},"id_str":"${id}","user_id":1,"user_id_str":"1"},"timestamp_ms":"${at}"}}`;
 
-/** The window of the job. The job has eight files with ten posts each. */
+/** The time range of the job, which has eight files with ten posts each. */
 export const JOB = { from: START, to: START + 80 * MINUTE };
 
 let addresses: Awaited<ReturnType<Service['start']>>;

@@ -147,7 +147,7 @@ export const DECODING = ['gunzip', 'jsonLines', 'activities'] as const;
 export const sourceOf = (row: Row): (typeof SOURCES)[number] =>
   SOURCES.find(source => row[source] === 'yes')!;
 
-/** Returns the value of an option of the row's source. */
+/** Returns the value of an option of the source. */
 export const optionOf = (row: Row, option: string): string | undefined =>
   row[`${sourceOf(row)}.${option}`];
 

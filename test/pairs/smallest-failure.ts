@@ -1,6 +1,6 @@
 import type { Domain, Row, Rules } from './covering-rows.js';
 
-/** Completes a row: gives every missing option its first value. */
+/** Completes a combination of options: gives every missing option its first value. */
 export function completed(given: Row, domain: Domain, { always }: Rules): Row {
   const row: Record<string, string> = { tee: 'no', ...given };
   for (const key of Object.keys(given)) row[key.split('.')[0]!] = 'yes';
@@ -13,7 +13,7 @@ export function completed(given: Row, domain: Domain, { always }: Rules): Row {
   return row;
 }
 
-/** Returns the values of a row, except for those that are the first value of their option. */
+/** Returns the values that are not the first value of their option. */
 function notFirst(row: Row, domain: Domain, { always }: Rules): Row {
   const isFirst = ([key, value]: readonly [string, string]) => {
     const [stage = '', option = ''] = key.split('.');

@@ -69,7 +69,7 @@ function large(number: number, more: string): Post {
 
 export const isPost = (line: Line): line is Post => 'id' in line;
 
-/** Returns whether a sink of the row writes a file of damaged records. */
+/** Returns whether these options make a sink write a file of damaged records. */
 export function hasDamagedFile(row: Row): boolean {
   return Object.entries(row).some(([key, value]) => key.endsWith('.damaged') && value === 'given');
 }

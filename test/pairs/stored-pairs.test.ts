@@ -93,8 +93,8 @@ describe('the tested combinations of options for stored files', () => {
 });
 
 /**
- * Returns whether a sink of the row uses threads, and no other value of the row keeps the posts on
- * the main thread.
+ * Returns whether these options make a sink use threads, and none of them keeps the posts on the
+ * main thread.
  */
 function usesThreads(row: Row): boolean {
   const { values, others } = RULES.alone;

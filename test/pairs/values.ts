@@ -63,7 +63,7 @@ function namesOf(values: Values): readonly string[] {
   return list.toSorted((a, b) => isFirst(b) - isFirst(a));
 }
 
-/** Returns the options that a row passes to a stage. */
+/** Returns the options to pass to a stage, with the values that `row` names. */
 export function optionsIn(
   row: Row,
   stage: string,
@@ -79,7 +79,7 @@ export function optionsIn(
   );
 }
 
-/** Returns whether a later run of a row can continue where the previous one ended. */
+/** Returns whether a later run with these options can continue where the previous run ended. */
 export function hasCheckpoint(row: Row): boolean {
   return (
     row.committed === 'yes' ||
