@@ -46,8 +46,8 @@ export const archiveSearch: Study = {
     await ours.call('serve');
     const http = await ask(
       new Map([
-        // This runs first, so that no other engine has brought the files into the page cache
-        // before.
+        // The search over HTTP runs first, so that no other engine has brought the files into the
+        // page cache before.
         ['http', { process: ours, page: 'searchByHttp', counts: 'countsByHttp' }],
         ['millrace', engines.get('millrace') as Asked],
       ]),

@@ -36,8 +36,7 @@ export async function drawCharts(recorded: Record, folder: string): Promise<read
 }
 
 async function drawing(chart: Chart, caption: string): Promise<string> {
-  // The warnings of Vega that are suppressed here concern panels that share data. These panels do
-  // not.
+  // Suppresses warnings of Vega that concern panels with shared data. These panels share none.
   const quiet = logger(onlyErrors);
   const { spec } = compile(specOf(chart, caption), { logger: quiet });
   const svg = await new View(parse(spec), { renderer: 'none', logger: quiet }).toSVG();

@@ -4,7 +4,10 @@ import type { Bar, Study } from './question.js';
 
 /** What a service in a new process has measured. */
 interface Done {
-  /** The first page, the first counts of 30 days, and the same counts again, in milliseconds. */
+  /**
+   * The time of the first page, of the first counts of 30 days, and of the same counts again, in
+   * ms.
+   */
   readonly pageMs: number;
   readonly firstMs: number;
   readonly againMs: number;

@@ -13,8 +13,8 @@ import { idsByTag } from './stored-files.js';
 const LATENCY_MS = 20;
 
 /**
- * The files of a complete job → download, check, gunzip, frame, id. A separate process serves the
- * files.
+ * Measures reading the files of a complete job: download, check, gunzip, split into lines, take the
+ * id. A separate process serves the files.
  */
 export const jobs: Question = {
   name: 'jobs',

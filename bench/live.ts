@@ -6,7 +6,10 @@ import { storedCorpus } from './corpus.js';
 import type { Served } from './live/server.js';
 import type { Question } from './question.js';
 
-/** A live stream → gunzip, frame, posts unchanged. A separate process serves the stream. */
+/**
+ * Measures reading a live stream: gunzip, split into lines, deliver the posts unchanged. A separate
+ * process serves the stream.
+ */
 export const live: Question = {
   name: 'live',
   title: 'Live stream: gunzip, frame, deliver each post',

@@ -43,7 +43,6 @@ const WRITERS = [
   ['`committed` with `encode`, COPY into a staging table, upsert', 'upsert'],
 ] as const;
 
-/** One run of a writer. */
 interface Run {
   readonly seconds: number;
   /** How long the main thread has run, if Millrace is the writer. */

@@ -26,7 +26,7 @@ export interface Variant {
   readonly slow?: boolean;
   /** Whether the variant writes to a disk. All other variants write to memory, if possible. */
   readonly disk?: boolean;
-  /** Whether the variant is a bound instead of a competitor. */
+  /** Whether the variant is a bound that no implementation can beat, instead of a competitor. */
   readonly limit?: boolean;
   /**
    * Whether the variant's output must equal the outputs of the other variants.

@@ -2,7 +2,10 @@ import { rulesCorpus } from './corpus.js';
 import type { Question } from './question.js';
 import { idsByTag } from './stored-files.js';
 
-/** Stored gzip files → match each post against many rules → route by tag → files. */
+/**
+ * Measures matching posts of stored gzip files against many rules, and writing them to files by
+ * tag.
+ */
 export const ruleFiles: Question = {
   name: 'rule-files',
   title: 'Stored files: match 250,000 rules, route by their tags, write',

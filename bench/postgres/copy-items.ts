@@ -5,7 +5,7 @@ import { postsOnce } from './posts-once.js';
 
 const lineOf = tables.toCsv();
 
-/** Writes the rows of the posts with `write`, which prints them on the main thread. */
+/** Writes posts with `write`, which formats their rows on the main thread. */
 export function run(work: Work): Promise<void> {
   return intoPostgres(({ copy, ...calls }) =>
     pipeline(

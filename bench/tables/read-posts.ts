@@ -13,7 +13,6 @@ export function readPosts({ files }: Work): Flow<Activity> {
   return compose(gunzip(), jsonLines(), activities())(localFiles(files));
 }
 
-/** Twelve of the columns for posts. */
 export const TWELVE = [
   ...(['id', 'posted_at', 'text', 'lang', 'author_id', 'author_handle'] as const),
   ...(['author_followers', 'favorite_count', 'retweet_count'] as const),
