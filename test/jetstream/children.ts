@@ -44,7 +44,7 @@ export class Child {
     }
   }
 
-  /** Lets the child continue after it has stopped at its `holdAt`. */
+  /** Lets `publish-child.ts` continue after it has paused at the post `holdAt`. */
   release(): void {
     this.process.kill('SIGUSR2');
   }

@@ -49,9 +49,6 @@ class TestProxy {
 
   /**
    * @param isSlow Returns whether to delay what the client sends on a connection. Its argument is
-   * the position of the connection, starting at 1.
-   *
-   * @param isSlow Returns whether to delay what the client sends on a connection. Its argument is
    * the connection's number, starting at 1.
    */
   static async to(

@@ -152,7 +152,7 @@ describe.skipIf(!hasNatsServer)('a JetStream message', () => {
       await vi.waitFor(async () => {
         const { state } = await manager.streams.info('posts');
         expect(state.last_seq).toBeGreaterThan(1);
-        // This message follows the message that starts the epoch.
+        // Sequence 1 only starts the publisher's epoch, so the first post is in sequence 2.
         const first = await manager.streams.getMessage('posts', { seq: 2 });
         const firstId = first?.header.get('Nats-Msg-Id') ?? '';
         const msgID = firstId.replace(/[^.]*$/, numberedId(150));

@@ -181,8 +181,8 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(error).toMatchObject({ missing: ['posts.*: sequences 50 to 51'] });
   });
 
-  // After this, nats-server 2.9.10 reports no last message for the subject. In the past, the run
-  // then ended immediately, without posts and without an error.
+  // If the last message of a subject is deleted, nats-server 2.9.10 reports no last message for the
+  // subject. In the past, the run then ended immediately, without posts and without an error.
   it('reads all posts if the last message of the stream was deleted', async () => {
     await using node = await startNode();
     await publish(node, 6000, { create: { ...create, shards: 1 } });
@@ -327,7 +327,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
       of.set('Millrace-Epoch', '1');
       await manager.jetstream().publish('posts.0', numberedPosts(5, 6)[0]!.raw, { headers: of });
     });
-    // The cursor contains the epochs.
+    // The cursor contains each publisher's epoch, so the message with an earlier epoch is skipped.
     expect((await readAll(node, { resume: cursor })).ids).toEqual([]);
   });
 });

@@ -40,7 +40,7 @@ export class NatsNode {
   #child: ChildProcess | undefined;
   /** The last process that a test has killed or stopped. */
   #stopped: ChildProcess | undefined;
-  /** How a process has ended that no test has killed or stopped. */
+  /** How the process ended if no test had killed or stopped it. */
   #crash: string | undefined;
 
   constructor(name: string, port: number, store: string, config: string, temporary: boolean) {
@@ -63,7 +63,6 @@ export class NatsNode {
     return this.#child?.pid;
   }
 
-  /** The path of the log file. */
   get log(): string {
     return path.join(this.store, 'log');
   }
@@ -152,7 +151,7 @@ export async function startNode(options: NodeOptions = {}): Promise<NatsNode> {
 }
 
 export interface ClusterOptions {
-  /** @default 3 */
+  /** The number of nodes. @default 3 */
   readonly size?: number | undefined;
   /** Returns the options of a node. Nodes are numbered from 0. */
   readonly node?: ((number: number) => NodeOptions) | undefined;

@@ -1,7 +1,7 @@
 import type { PublishWork } from './chaos-work.js';
 import { connecting } from './connecting.js';
 
-// A publisher that tests kill and restart.
+// Publishes stored posts in a process that tests kill and restart.
 const { library, archive, perSecond, servers, options } = JSON.parse(
   process.argv[2] ?? '',
 ) as PublishWork;

@@ -199,8 +199,8 @@ describe('the KV entry that locks the name of a publisher', () => {
     expectInUse({ thread: threadId + 1 }));
 
   /**
-   * Expects that a publisher counts as alive if it writes during the takeover wait and differs from
-   * this process in `where`.
+   * Expects that a publisher counts as alive if it writes during the takeover wait. The publisher
+   * is a process that differs from this one in the members of `where`.
    */
   async function expectInUse(where: object): Promise<void> {
     const bucket = new Bucket();
@@ -234,8 +234,8 @@ describe('the KV entry that locks the name of a publisher', () => {
     },
   );
 
-  // In a trial (faults jetstream partition, seed 6), the only publisher failed with the message
-  // that another process had taken over.
+  // In `npm run faults -- jetstream` (partition, seed 6), the only publisher failed with the
+  // message that another process had taken over.
   it('still belongs to its process if servers reject a write and answer with the previous state', async () => {
     const bucket = new Bucket();
     const entry = await takenOver(bucket);
