@@ -105,7 +105,8 @@ describe('a post of the local service that a compliance event deletes', () => {
     const { see, replayPath, service, addresses } = await localStreams(posts, settings());
     service.clock.advance(HOUR);
     const { messages } = await see(replayPath('compliance', NOW - 4 * DAY, NOW));
-    // The most recent minutes cannot be replayed yet.
+    // A deletion event comes up to 26 hours after its post, so only posts older than 30 hours are
+    // compared.
     const young = floorTo(MINUTE, NOW - 30 * HOUR);
     const gone = new Set<unknown>();
     for (const message of messages) {

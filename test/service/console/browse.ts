@@ -25,7 +25,6 @@ export interface Browser {
     fields?: Record<string, string>,
     headers?: Record<string, string>,
   ): Promise<Page>;
-  /** Signs in to the console. */
   signIn(password?: string): Promise<Page>;
   /** The form token of the last page. */
   csrf(): string;

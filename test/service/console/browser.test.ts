@@ -40,7 +40,7 @@ const CONSOLE_PAGES = [
 ] as const;
 
 let browser: Browser;
-/** A service for tests that change nothing. */
+/** A service shared by tests that change nothing. */
 let busy: Started;
 const open: { close(): Promise<unknown> }[] = [];
 

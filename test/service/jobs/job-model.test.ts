@@ -8,7 +8,8 @@ import { JobModel } from './job-model.js';
 import { type LocalJobs, localJobs } from './local-jobs.js';
 
 /**
- * Dwell times. All of them are longer than any work in these tests, and no two of them are equal.
+ * How long a job stays in each state, in ms. All of these times are longer than any work in these
+ * tests, and no two of them are equal.
  */
 const DWELL = {
   opened: 31_000,

@@ -145,7 +145,7 @@ describe('the given posts of a service', () => {
 
 describe('an archive of given and other posts, with a deadline,', () => {
   /**
-   * Joins an archive of 400 exact posts with another archive. The clock advances each time it is
+   * Joins an archive of 400 given posts with another archive. The clock advances each time it is
    * read.
    */
   async function joined(others: Archive) {

@@ -36,7 +36,7 @@ describe('a replay of the local service with a planted fault', () => {
     const early = await see(replayPath('firehose', START, START + 10 * MINUTE));
     expect(early.messages.at(-1)).toContain('"Replay Request Completed"');
     expect(service.faults.list()).toHaveLength(2);
-    // If an ending has an unprocessed range, it must not list failed minutes, because clients would
+    // A final message with an unprocessed range must not list failed minutes, because clients would
     // lose these minutes.
     const failed = await see(replayPath());
     expect(failed.messages.at(-1)).toContain('Failed to Complete');

@@ -56,7 +56,7 @@ test('the counts of generated posts equal the numbers of matching posts', async 
 });
 
 test('the posts of an author are found in generated posts without an index', async () => {
-  // A seed of its own, because archives with the same seed share their indexes.
+  // Uses a separate seed, because archives with the same seed share their indexes.
   const options = { ...OPTIONS, seed: 'authors' };
   const from = Date.UTC(2024, 6, 3, 8);
   const window = { from, to: from + MINUTE };

@@ -59,7 +59,7 @@ describe('the browser sessions of the console', () => {
     expect(sessions.isFormToken(asked(cookie), `${csrf}x`)).toBe(false);
     expect(sessions.isFormToken(asked(cookie), null)).toBe(false);
     expect(sessions.isFormToken(asked(), csrf)).toBe(false);
-    // The key of another process is different.
+    // Another process has a different key, so it rejects the token.
     expect(new Sessions('test', '/').isFormToken(asked(cookie), csrf)).toBe(false);
   });
 
