@@ -52,8 +52,8 @@ describe('chunk', () => {
   it('delivers cursors only when it holds no items back, shortening a chunk if necessary', async () => {
     const cursors: unknown[] = [];
     const lengths: number[] = [];
-    // A batch of 7 and a chunk of 10 end at the same item only after 10 batches. The first cursor
-    // would not come before that.
+    // Batches of 7 items and chunks of 10 items end at the same item only after every 10 batches. A
+    // cursor is possible only there.
     for await (const { items, cursor } of chunk<string>(10)(scripted('a', each(60, 7))).batches()) {
       lengths.push(...items.map(({ length }) => length));
       if (cursor !== undefined) cursors.push(cursor);

@@ -137,7 +137,7 @@ const line = fc
       case 3:
         return text.replace(/\}$/, ', "gnip" : { } }\r');
       case 5:
-        // Adds each member a second time.
+        // Adds a second copy of each member with matching rules.
         return old.replace(
           /\}$/,
           ',"gnip":{"matching_rules":[{"tag":"b"}],"gnip":1},"matching_rules":1}',

@@ -24,8 +24,8 @@ import {
 } from './damaged.js';
 import { ENDINGS, StandIn } from './stand-in.js';
 
-// Replaces `setTimeout`, so that nothing waits for a lock that a crash has left empty or after a
-// commit that has failed.
+// Mocks `setTimeout`, because a run waits after a failed commit, and if a crash has left an empty
+// lock file.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 const LOG = '/kept/damaged.jsonl';

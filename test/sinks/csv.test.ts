@@ -32,7 +32,7 @@ import { places } from './cursors.js';
 import { PAGES, pageOf } from './pages.js';
 import { post } from './posts.js';
 
-// Replaces `setTimeout`, so that nothing waits for a lock that a crash has left empty. These tests
+// Mocks `setTimeout`, because a run waits if a crash has left an empty lock file. These tests
 // simulate hundreds of crashes.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 

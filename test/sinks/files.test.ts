@@ -396,7 +396,7 @@ describe('files()', () => {
         maxOpen: 8,
       }),
     );
-    // Each run has its writes, and opens at most one folder per write to sync it.
+    // At most 8 files are written at a time, and at most one folder per file is open to be synced.
     expect(most).toBeLessThanOrEqual(16);
     expect(open).toBe(0);
     expect(gathered).toBeLessThan(48 << 20);

@@ -1,10 +1,10 @@
 import type { CommittedOptions, WriteRange } from '../../src/sinks/committed.js';
 
 /**
- * The ways in which a call of a target can end. It can fail before its work or after it, its
- * response can be lost, or the process can be killed. After a kill, all calls fail until the next
- * run. A transaction can also be rolled back, at its commit or during its second `write`, and then
- * call its function again, as slonik and mongodb do.
+ * The ways in which a call to the simulated database can end. It can fail before its work or after
+ * it, its response can be lost, or the process can be killed. After a kill, all calls fail until
+ * the next run. A transaction can also be rolled back, at its commit or during its second `write`,
+ * and then call its function again, as slonik and mongodb do.
  */
 export const ENDINGS = [
   'ok',
@@ -19,7 +19,7 @@ export const ENDINGS = [
 
 export type Ending = (typeof ENDINGS)[number];
 
-/** A target in memory that fails on request, with and without transactions. */
+/** A simulated database in memory that fails on request, with and without transactions. */
 export class StandIn<T> {
   rows: T[] = [];
   text: string | undefined;

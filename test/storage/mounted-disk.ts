@@ -15,8 +15,8 @@ export const MOUNT = '/simulated';
 const mounted = new AsyncLocalStorage<SimulatedDisk>();
 
 /**
- * Runs `work`. Meanwhile, calls to `node:fs` and `node:fs/promises` below `MOUNT` go to `disk`.
- * Worker threads run in this thread, so that their calls go to `disk` as well.
+ * Runs `work`. Until `work` ends, calls to `node:fs` and `node:fs/promises` below `MOUNT` go to
+ * `disk`. Worker threads run in this thread, so that their calls go to `disk` as well.
  */
 export function onDisk<T>(disk: SimulatedDisk, work: () => T): T {
   install();

@@ -77,7 +77,6 @@ export class SimulatedDisk implements FileSystem {
    */
   before: (call: string, file: string) => void = () => {};
 
-  /** Returns the paths of all files. */
   files(): string[] {
     return [...pathsOf(this.#root)].sort();
   }

@@ -43,7 +43,7 @@ import {
   shapes,
 } from '../damaged.js';
 
-// Replaces `setTimeout`, so that nothing waits for a lock that a crash has left empty. These tests
+// Mocks `setTimeout`, because a run waits if a crash has left an empty lock file. These tests
 // simulate hundreds of crashes.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 

@@ -48,7 +48,9 @@ async function store(folder: string, contents: readonly (readonly string[])[]) {
 const postsOf = (paths: readonly string[]): Flow<Activity> =>
   activities()(jsonLines()(gunzip()(localFiles(paths))));
 
-/** Returns the functions of a target in memory. Its rows are blocks, which are joined. */
+/**
+ * Returns options of `committed()` that write to memory. Joins the blocks of each call to one row.
+ */
 function blocksInto(target: StandIn<string>, kind: 'transactions' | 'ranges' = 'transactions') {
   const { write, ...calls } = target[kind];
   return {
@@ -426,7 +428,7 @@ describe('committed() with `encode`', () => {
       );
       return (JSON.parse(target.text ?? '') as { commits: number }).commits;
     };
-    // One more completes the run.
+    // One further commit completes the run.
     expect(await commitsWith(undefined)).toBe(4 + 1);
     expect(await commitsWith(String)).toBe(1 + 1);
   });

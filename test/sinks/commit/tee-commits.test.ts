@@ -31,7 +31,7 @@ import {
   untilCommitted,
 } from './branch-runs.js';
 
-// Replaces `setTimeout`, so that nothing waits for a lock that a crash has left empty. These tests
+// Mocks `setTimeout`, because a run waits if a crash has left an empty lock file. These tests
 // simulate hundreds of crashes.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
@@ -134,7 +134,8 @@ describe('tee with a checkpoint', () => {
 
   it('does not run a branch again that ended early', async () => {
     const disk = new SimulatedDisk();
-    // The batches that follow the failure are more than the batches by which branches may be apart.
+    // After the failure, more batches follow than the number by which one branch may be ahead of
+    // another.
     const batches = Array.from({ length: 8 + MAX_LEAD }, (_, n) => [n]);
     const run = (failAt: number) => {
       const source = new Flow<number>(async function* (at) {
@@ -203,7 +204,7 @@ describe('tee with a checkpoint', () => {
     const disk = new SimulatedDisk();
     const source = new Flow<number>(async function* (at) {
       for await (const batch of places([[0], [1], [2]]).batches(at)) {
-        // This time is longer than the interval after which a commit is due that ends no file.
+        // Waits longer than the interval between commits that end no file.
         await new Promise(resolve => setTimeout(resolve, 1_100));
         yield batch;
       }
