@@ -1,5 +1,5 @@
 // Searches for many rules with few requests and writes a file per tag. Each run sends at most 3
-// requests, and the next run continues there.
+// requests, and the next run continues where it stopped.
 import { account, files, IncompleteError, pipeline, preview, routeByTag, search } from 'millrace';
 import { createService } from 'millrace/service';
 

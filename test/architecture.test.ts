@@ -33,8 +33,8 @@ const ARROWS: Record<string, readonly string[]> = {
   storage: ['base'],
   http: FOUNDATIONS,
   post: ['base', 'json'],
-  // This folder contains plans for whole files. The sources, stages and sinks that support plans
-  // import it.
+  // This folder contains the engine's plans for whole files. The sources, stages and sinks that
+  // support these plans import it.
   files: ['flow', 'base', 'gzip', 'json'],
   'rules/rules': ['rules'],
   'rules/tree': [],
@@ -91,7 +91,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'service/temporary-folder': ['base'],
   'service/service-options': [
     ...['base', 'post', 'service/archive/archive'],
-    // One table contains the options of all families.
+    // One table contains the options of all families of endpoints.
     ...['service/http/service-limits', 'service/users/applications'],
     ...['service/sample/sample-posts', 'service/posts/read-given'],
   ],

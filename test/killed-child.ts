@@ -10,7 +10,7 @@ export interface ChildOptions {
   readonly env?: NodeJS.ProcessEnv | undefined;
 }
 
-/** Runs a script in a process that a test or a trial kills. */
+/** Runs a script in a process that a test kills. */
 export class KilledChild {
   /** Resolves when the script has printed `started` or has ended. */
   readonly started: Promise<void>;
@@ -77,14 +77,14 @@ export class KilledChild {
   }
 }
 
-/** The figures of a run that is not killed. */
+/** Measurements of a run that is not killed. */
 export interface CleanRun {
   readonly diskCalls: number;
   /** The approximate time from the first line that the process prints to its end. */
   ms: number;
 }
 
-/** A source of random numbers for a test or a trial. */
+/** Random numbers for a test. */
 export interface Draws {
   next(): number;
   whole(min: number, max: number): number;
@@ -97,8 +97,8 @@ export interface KillUntilDone {
   /** After this many kills, the next process runs to its end. @default any number */
   readonly maxKills?: number | undefined;
   /**
-   * Resolves when the time until the kill begins to count. @default when the script has printed
-   * `started`
+   * Resolves when the process is ready. The random time until its kill starts then. @default when
+   * the script has printed `started`
    */
   begun?(child: KilledChild): Promise<unknown>;
   /** Runs one process to its end and checks what it leaves. */

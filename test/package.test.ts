@@ -122,7 +122,8 @@ describe('the packed package', () => {
   });
 
   it('declares byte arrays without the type arguments that TypeScript 5.4 does not know', async () => {
-    // The compiler prints an inferred `Uint8Array` with a type argument, which it has only since 5.7.
+    // The compiler prints an inferred `Uint8Array` with a type argument, which TypeScript accepts
+    // only since 5.7.
     const generic: string[] = [];
     const dist = path.join(project, 'node_modules/millrace/dist');
     const names = new Set(['index', 'service/index', 'jetstream/index']);
@@ -139,7 +140,7 @@ describe('the packed package', () => {
   it('contains every file that its pages link to', async () => {
     const files = new Set(await installedFiles());
     const folders = new Set([...files].flatMap(foldersOf));
-    // The trials of faults need the repository, so the package contains only their pages.
+    // The fault tests need the repository, so the package contains only their pages.
     const pages = [...files].filter(name => /\.md$/.test(name) && !/^test\//.test(name));
     expect(pages).toEqual(
       expect.arrayContaining(['README.md', 'CHANGELOG.md', 'src/jobs/README.md']),

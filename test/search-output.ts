@@ -11,7 +11,6 @@ export const TEST_SECRETS = ['secret-password', 'canary pa55/word"'];
 export class OutputSearch {
   readonly #spellings: readonly string[];
   readonly #longest: number;
-  /** The secrets that were found. */
   readonly found = new Set<string>();
 
   constructor(secrets: readonly string[]) {

@@ -1,8 +1,8 @@
 import { Session } from 'node:inspector/promises';
 import * as millrace from '../src/index.js';
 
-// Runs a walk of `src/README.md`. Prints the files of `src` from which the walk has called a
-// function. Files that were only imported do not count.
+// Runs one of the walks through the source that `src/README.md` describes. Prints the files of
+// `src` in which the walk has called a function. Files that were only imported do not count.
 const [walk = '', input = '', output = ''] = process.argv.slice(2);
 const { account, activities, csv, dedupe, files, gunzip, jsonLines, localFiles, pipeline, search } =
   millrace;

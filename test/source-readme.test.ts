@@ -134,7 +134,10 @@ describe('the architecture page src/README.md', () => {
 const filesIn = (text: string) =>
   [...text.matchAll(/`([a-z][\w/-]*)\.ts`/g)].map(match => match[1] as string);
 
-/** Returns the steps of a walk, and the paragraph about the other files on its way. */
+/**
+ * Returns the steps of a walk that the page describes, and the paragraph about the other files that
+ * the walk uses.
+ */
 function walkOf(title: string): { readonly steps: string; readonly onTheWay: string } {
   const [, text = ''] = architecture.text.split(`\n## A walk: ${title}\n`);
   const [section = ''] = text.split('\n## ');

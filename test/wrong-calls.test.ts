@@ -478,7 +478,7 @@ describe('rules that are strings', () => {
 });
 
 describe('a wrong call', () => {
-  /** If these are called without arguments, they use the environment or all columns. */
+  /** These calls are valid without arguments: they use the environment or all columns. */
   const needNone = new Set(['account', 'tables.toCsv', 'tables.toRow']);
   const plain = [...OTHERS].filter(
     name => typeof EXPORTS.get(name) === 'function' && !needNone.has(name),

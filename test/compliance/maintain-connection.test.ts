@@ -225,7 +225,7 @@ describe('a compliance connection', () => {
       await room;
     }, first);
     await allSent;
-    // These are enough turns of the event loop for everything to arrive that was sent.
+    // After this many turns of the event loop, everything that was sent has arrived.
     for (let turn = 0; turn < 1_000 && calls === 1; turn++) await setImmediate();
     expect([calls, received]).toEqual([1, 1]);
     makeRoom();

@@ -1,7 +1,7 @@
 import { openTombstones } from '../../src/compliance/tombstones.js';
 import { ofPost } from './event.js';
 
-// The second process of the tombstone tests. Arguments: ROLE FOLDER.
+// Opens tombstones in a second process, for the tests of tombstones. Arguments: ROLE FOLDER.
 const [role, folder = ''] = process.argv.slice(2);
 const tell = (message: object) => process.send?.(message);
 

@@ -10,8 +10,8 @@ import { committed } from '../../src/sinks/committed.js';
 import { localFiles } from '../../src/sources/local-files.js';
 import { toCsv } from '../../src/tables/csv/to-csv.js';
 
-// Stored posts into PostgreSQL, encoded by this many threads. A post that is written twice violates
-// the primary key.
+// Writes stored posts to PostgreSQL. The second argument is the number of threads that encode them.
+// A post that is written twice violates the primary key.
 const [folder = '', workers = '2'] = process.argv.slice(2);
 const pool = new pg.Pool({ max: 1, allowExitOnIdle: true });
 pool.on('connect', client => client.on('error', () => {})).on('error', () => {});

@@ -75,7 +75,10 @@ interface RunOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Runs the pipeline. Returns its result or error, its verdicts and all files. */
+/**
+ * Runs the pipeline. Returns its result or error, its verdicts on whether the job is complete, and
+ * all files.
+ */
 async function run(served: JobServer, out: string, { workers, concurrency, signal }: RunOptions) {
   await mkdir(out, { recursive: true });
   const verdicts: JobVerdict[] = [];
@@ -187,7 +190,8 @@ describe('job files decoded by worker threads', () => {
   it('are decoded in list order, in whatever order they arrive', async () => {
     const folder = await temporaryFolder();
     const served = await jobServer({ files: servedFiles(16) });
-    // The first of four files arrives last, when the other three could already fill the thread.
+    // Of every four files, the first one arrives last, when the other three could already fill the
+    // thread.
     const come = served.files.map(() => deferred());
     for (const [index, { segment }] of served.files.entries())
       served.faults.set(segment, (_, file) => async (response, request) => {

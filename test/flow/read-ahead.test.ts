@@ -157,7 +157,7 @@ describe('readAhead', () => {
   it('does not wait for a pending item when the consumer stops', async () => {
     const input = (async function* () {
       yield 0;
-      // Waits until the signal fires, like a live connection.
+      // Never settles, like a live connection without data.
       await new Promise(() => {});
     })();
     for await (const item of readAhead(input, 2)) {

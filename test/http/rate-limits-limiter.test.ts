@@ -91,8 +91,8 @@ describe('the rate limiter', () => {
     await time.run();
     await Promise.all(all);
     expect(mostIn(starts, SECOND)).toBe(20);
-    // For ten bursts of twenty requests, the client must wait for nine full windows and nine short
-    // transfers.
+    // Between ten bursts of twenty requests, the client must wait nine times: for a full second and
+    // a short transfer.
     expect(starts.at(-1)).toBeLessThanOrEqual(9 * 1010);
   });
 

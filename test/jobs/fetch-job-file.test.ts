@@ -17,7 +17,7 @@ function plant(served: JobServer, times: number, fault: (file: Buffer) => Reply)
   return hit.map(file => file.segment);
 }
 
-/** A file that is too large for memory. The damage is long before its end. */
+/** A file of several MB whose first line is damaged. */
 const LARGE_AND_DAMAGED = largeFile(6_000_000, ['{"id":1']);
 
 const LINE_WITHOUT_END = gzipSync(Buffer.alloc(80 * 1024 * 1024, ' '));

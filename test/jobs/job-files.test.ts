@@ -118,8 +118,8 @@ describe('the files of a job', () => {
 
 describe('the file URLs of a job without time segments', () => {
   /**
-   * Serves files whose addresses do not contain their segments. `order` determines the order of
-   * each list of files.
+   * Serves files whose addresses do not tell which ten minutes they cover. `order` determines the
+   * order of each list of files.
    */
   async function startNameless(order: (urls: string[], list: number) => string[]) {
     const served = await start({ files: servedFiles(6) });

@@ -25,8 +25,8 @@ export interface ServedFile {
 export interface JobServerOptions {
   readonly files?: readonly ServedFile[];
   /**
-   * Members that override or extend those of the list of files. `results` does the same for the
-   * results.
+   * Members that override or extend the list of files. `results` does the same for the results of
+   * the job.
    */
   readonly listing?: Readonly<Record<string, unknown>>;
   readonly results?: Readonly<Record<string, unknown>>;

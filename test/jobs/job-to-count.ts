@@ -8,7 +8,8 @@ import { MemoryWatch } from '../memory-watch.js';
 const [historicalUrl = '', job = '', posts = ''] = process.argv.slice(2);
 const third = Math.floor(Number(posts) / 3);
 const acme = account({ historicalUrl, account: 'acme', publisher: 'twitter', ...LOGIN }, {});
-// The library would load it with the first request.
+// Loads this module now. Otherwise, the library would load it with the first request, and its
+// memory would count.
 // @ts-expect-error: undici declares the types of its main module only.
 await import('undici/lib/dispatcher/client.js');
 // The memory used before the run, including the TypeScript loader.

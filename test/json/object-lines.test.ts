@@ -20,10 +20,7 @@ function isParsedAsObject(json: Buffer): boolean {
   }
 }
 
-/**
- * Expects that each of the scans finds the bytes as one record if they are valid, and not
- * otherwise.
- */
+/** Expects that each of the scans finds the bytes as one record if, and only if, they are valid. */
 function expectSame(json: Buffer): void {
   const expected = isParsedAsObject(json);
   expect([isOneObject(json, 3_000), json.toString()]).toEqual([expected, json.toString()]);

@@ -4,7 +4,7 @@ import { printJson, type Style, style, type Value } from './print-json.js';
 
 type Members = { readonly [key: string]: Value };
 
-/** A post, and the JSON document as which it is printed. */
+/** A post and its JSON document. */
 export interface ArbitraryPost {
   readonly model: PostModel;
   readonly format: 'original' | 'activity_streams';

@@ -4,7 +4,7 @@ import { IdWindow } from '../../src/post/id-window.js';
 import { collectGarbage } from '../collect-garbage.js';
 import { bySuite } from '../suite.js';
 
-/** A simple model of the window, as a list of ids. */
+/** A simple model of the id window under test, as a list of ids. */
 class Model {
   ids: string[] = [];
   readonly size: number;

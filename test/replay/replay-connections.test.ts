@@ -73,8 +73,8 @@ describe('the limit of 5 replay connections in 5 minutes', () => {
 
   it.each([
     ['storing its time', (index: number) => index % 4 === 0],
-    // Of every seven connections, the third is slow. When it no longer counts, the next run may
-    // connect.
+    // Of every seven connections, the third is slow. The next run may connect when that connection
+    // no longer counts towards the limit.
     ['opening it', (index: number) => index % 7 === 2],
   ] as const)('is respected if some connections take seconds for %s', async (part, isSlow) => {
     const window = past(200);

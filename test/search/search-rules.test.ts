@@ -348,8 +348,8 @@ describe('search() with `rules`', () => {
           return pipeline(
             search(local(), { ...nightly, incremental: true }),
             tap(() => {
-              // Posts that are newer than the window of the run must not be found by its later
-              // queries.
+              // The later queries of a run must not find posts that are newer than the end of the
+              // run's time range.
               service.clock.advance(1_000);
               if (++count === after) throw crash;
             }),
@@ -424,8 +424,8 @@ describe('search() with many `rules`', () => {
     const server = await new ScriptedServer().start();
     server.otherwise = (response, { params }) => {
       const page = Number(params.next ?? 0);
-      // The first query has more posts than the window of ids can hold. The second query delivers
-      // the first of these posts again.
+      // The first query finds more posts than the search can remember ids of. The second query
+      // delivers the first of these posts again.
       const isFirst = params.query === 'coffee';
       const ids = isFirst ? Array.from({ length: PAGE }, (_, n) => 1 + page * PAGE + n) : [1];
       const next = isFirst && page < PAGES - 1 ? `,"next":"${page + 1}"` : '';

@@ -58,7 +58,8 @@ describe.each(PRODUCTS)('many rules compiled together for %s', product => {
         fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })),
         (steps, guesses) => {
           const frequency = () => guesses.next().value as number;
-          // With 1, the index chooses again after each post under which term a rule is stored.
+          // With this interval of 1 post, the index decides after each post under which term it
+          // stores a rule.
           const index = new RuleIndex(dialectOf(product), frequency, 1);
           const model = new Map<number, (activity: Activity) => boolean>();
           for (const step of steps)

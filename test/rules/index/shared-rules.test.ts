@@ -147,7 +147,7 @@ describe('rules shared between threads', () => {
   });
 });
 
-/** Makes the next run move the rules. */
+/** Makes the next run decide again under which terms the rules are stored. */
 function makeReviewDue({ anchoring }: SharedRules): void {
   anchoring.state[REVIEW_AFTER] = 0;
 }
