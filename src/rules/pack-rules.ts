@@ -105,7 +105,7 @@ interface Size {
 interface Query {
   readonly parts: Part[];
   size: Size;
-  /** Whether other parts may be added to the query. */
+  /** Whether more rules may be added to the query. */
   readonly isOpen: boolean;
 }
 

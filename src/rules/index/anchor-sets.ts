@@ -74,7 +74,7 @@ function conditionOfAnd(nodes: readonly RuleNode[], dialect: Dialect): RuleCondi
   };
 }
 
-/** Returns the nodes that must all match. Nested `and`s are replaced by their nodes. */
+/** Returns the parts of an `and`, with each nested `and` replaced by its parts. */
 function conjuncts(node: RuleNode): readonly RuleNode[] {
   return node.kind === 'and' ? node.nodes.flatMap(conjuncts) : [node];
 }
@@ -85,9 +85,9 @@ function join(kind: 'all' | 'any', conditions: readonly TermCondition[]): TermCo
 }
 
 /**
- * Returns the sets of terms that a rule may be indexed under. Every post that the condition selects has at
- * least one term of each set. An `all` has the sets of all its parts. An `any` has one set, which joins the
- * rarest set of each branch.
+ * Returns the sets of terms under which a rule may be indexed. A post that the condition selects has at least
+ * one term of every set. An `all` has the sets of all its conditions. An `any` has a single set, which is the
+ * union of the rarest set of each of its conditions.
  */
 export function anchorSets(
   condition: TermCondition,

@@ -32,13 +32,13 @@ export interface IndexedRules {
    * or -1 if no second term is required.
    */
   readonly postings: Int32Array;
-  /** For each term, the start of its pairs in `postings`, and how many integers these pairs have. */
+  /** For each term, where its pairs start in `postings`, and how many integers they take. */
   readonly lists: Int32Array;
 }
 
 /**
- * Finds the rules that a post matches. Each thread has its own finder, which holds the state of the current
- * post. A finder never changes the rules.
+ * Finds the rules that match a post. Each thread has its own finder, because a finder holds the state of the
+ * current post. A finder never changes the rules.
  */
 export class MatchFinder {
   readonly post: NumberedPost;
@@ -79,8 +79,8 @@ export class MatchFinder {
 
   /**
    * Lists the blocks of the rules that are indexed under terms of the post. A rule that is indexed under
-   * several of these terms may be listed several times. The work is split into several loops. Some of them
-   * only read memory, so that the processor can fetch many positions in parallel for the loop that follows.
+   * several of these terms may be listed several times. Some of the loops only read memory, so that the
+   * processor can fetch what the next loop needs in parallel.
    */
   #findCandidates({ blocks, postings, lists }: IndexedRules): number {
     const { present, count, bits } = this.post;

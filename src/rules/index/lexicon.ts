@@ -1,7 +1,7 @@
 import { HASH_START, hashText } from '../post/tokeniser.js';
 import { grown, IntPool, sharedInts, textIn, unitsIn, unitsOf } from './int-arrays.js';
 
-/** The terms of a lexicon in shared memory. */
+/** A copy of a `Lexicon` in shared memory. */
 export interface SharedTerms {
   readonly slots: Int32Array;
   readonly places: Int32Array;
@@ -270,7 +270,10 @@ export class Lexicon {
     this.#slots[2 * at + 1] = place + 1;
   }
 
-  /** Removes an entry. Moves later entries of the same run back, so that probes still reach them. */
+  /**
+   * Removes a term from the hash table. Moves later entries back if necessary, so that linear probing still
+   * finds them.
+   */
   #remove(hash: number, place: number): void {
     let hole = this.#slotOf(hash);
     while (this.#slots[2 * hole + 1] !== place + 1) hole = (hole + 1) & this.#mask;

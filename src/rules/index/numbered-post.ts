@@ -31,8 +31,8 @@ export class NumberedPost {
   #post: RulePost | undefined;
   /**
    * One bit for each term of the lexicon, set if the post has the term. The bits of all terms fit into the
-   * processor's L1 cache. The bit of a term is at the term's number plus 1, so term -1 also has a bit, which
-   * is always set.
+   * processor's L1 cache. The bit of a term is at the term's number plus 1. Therefore, term -1, which means
+   * that no term is required, also has a bit. It is always set.
    */
   bits: Int32Array = new Int32Array(64).fill(ALWAYS, 0, 1);
   /** The distinct terms of the post, in the first `count` elements. */
@@ -131,7 +131,7 @@ export class NumberedPost {
           this.#markUnits(kind, units, at, at + TRIGRAM_UNITS);
   }
 
-  /** Reads the term that two adjacent characters form in a script without spaces. */
+  /** Reads the term that consists of two adjacent characters of a script without spaces, such as `東京`. */
   #readPair(kind: Kind, i: number): void {
     const { units, starts, ends } = this.#scanner;
     const needed = ends[i - 1]! - starts[i - 1]! + ends[i]! - starts[i]!;

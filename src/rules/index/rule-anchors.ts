@@ -23,9 +23,11 @@ const RULE_INTS = 4;
 export class RuleAnchors {
   readonly #lexicon: Lexicon;
   readonly #counts: TermCounts;
-  /** The rules that are indexed under each term, as pairs of a rule's block and a second term. */
+  /** The rules that are indexed under each term. */
   readonly postings: Postings = new Postings();
-  /** The blocks of rules that have no set of terms. These rules must be compared with every post. */
+  /**
+   * The positions of the blocks of rules that require no term. These rules must be compared with every post.
+   */
   readonly unanchored: Set<number> = new Set();
   /** The term sets of all rules. Each set is stored as its length followed by its terms. */
   readonly #sets = new IntPool();
@@ -33,7 +35,7 @@ export class RuleAnchors {
   #rules: Int32Array = new Int32Array(RULE_INTS << 8);
   /**
    * The number of counted posts at which the next review starts, and how many rules the current review has
-   * checked so far.
+   * checked so far. A review moves rules to rarer terms.
    */
   #reviewAfter: number;
   #reviewed = 0;
@@ -49,7 +51,10 @@ export class RuleAnchors {
     return this.#sets.data;
   }
 
-  /** Returns the range of a rule's term sets in `sets`. The range is empty for a rule in `unanchored`. */
+  /**
+   * Returns where a rule's term sets start and end in `sets`. For a rule in `unanchored`, start and end are
+   * equal.
+   */
   setsOf(rule: number): { readonly start: number; readonly end: number } {
     const start = this.#rules[RULE_INTS * rule + START]!;
     return { start, end: start + this.#rules[RULE_INTS * rule + LENGTH]! };
@@ -92,8 +97,9 @@ export class RuleAnchors {
   }
 
   /**
-   * Called after each post. Reviews only a few rules per call, so that no post is delayed for long. After a
-   * review of all rules, the next one starts once twice as many posts have been counted.
+   * Checks whether rules should move to rarer terms. Called after each post. Checks only a few rules per
+   * call, so that no post is delayed for long. After all rules were checked, the next review starts once
+   * twice as many posts have been counted.
    */
   review(rules: number): void {
     if (this.#counts.posts < this.#reviewAfter) return;
@@ -147,12 +153,12 @@ const MAX_SETS = 8;
 const REVIEWED_A_POST = 16;
 
 /**
- * The rules that are indexed under each term. Each rule is a pair of integers: its block, and a second term
- * that a match must have, or -1. All pairs are in one pool of integers.
+ * The rules that are indexed under each term. Each rule is a pair of integers: the position of its block, and
+ * a second term that a matching post must have, or -1. The pairs of all terms are in one pool.
  */
 export class Postings {
   readonly #pool = new IntPool();
-  /** For each term, the start of its pairs in the pool, and how many integers these pairs have. */
+  /** For each term, where its pairs start in the pool, and how many integers they take. */
   lists: Int32Array = new Int32Array(2 << 10);
 
   get data(): Int32Array {
@@ -189,7 +195,8 @@ export class Postings {
   }
 
   /**
-   * Moves the list of a term to a place with another capacity. Keeps the first `kept` integers of the list.
+   * Moves the list of a term to a place in the pool with space for `room` integers. Keeps the first `kept`
+   * integers of the list.
    */
   #move(term: number, kept: number, room: number): void {
     const start = this.lists[2 * term]!;

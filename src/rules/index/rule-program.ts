@@ -8,7 +8,7 @@ import type { Lexicon } from './lexicon.js';
 import { APART, type NumberedPost, ONE_BLANK, TOUCHING } from './numbered-post.js';
 import { usualFrequency } from './term-frequency.js';
 
-/** These values end a program. They are used where the index of the next question would be. */
+/** The results of a program. They are used instead of the index of a next question. */
 export const MATCHED = -1;
 const FAILS = -2;
 
@@ -25,8 +25,8 @@ export interface RuleProgram {
 }
 
 /**
- * Packs the next questions after yes and after no into one integer. Each is an index of a question, `MATCHED`
- * or `FAILS`.
+ * Packs the next question if the answer is yes, and the next question if it is no, into one integer. Each is
+ * an index of a question, `MATCHED` or `FAILS`.
  */
 function jump(yes: number, no: number): number {
   return (yes << 16) | (no & 0xffff);
@@ -41,8 +41,8 @@ export function nextIfNo(jump: number): number {
 }
 
 /**
- * Compiles a rule. Interns a term once for each question about it, so the terms must be released together
- * with the program.
+ * Compiles a rule. Each question interns its term in the lexicon, so the terms must be released when the
+ * program is no longer used.
  */
 export function compileProgram(tree: RuleNode, lexicon: Lexicon, dialect: Dialect): RuleProgram {
   const assembler = new Assembler(lexicon, dialect);
@@ -146,9 +146,9 @@ class Assembler {
 }
 
 /**
- * The layout of the first integer of a test. The lowest bit says whether the distances between the words
- * follow. The next bit says whether the clause itself must be compared with the post. The higher bits hold
- * the number of words.
+ * The layout of the first integer of a test. The lowest bit says whether the test also has the gaps between
+ * the words (see `gapsOf`). The next bit says whether the clause itself must be compared with the post. The
+ * higher bits hold the number of words.
  */
 const WITH_GAPS = 1;
 const COMPARED = 2;

@@ -83,8 +83,7 @@ export function countPosts({ state }: Anchoring, posts: number): void {
 }
 
 /**
- * Rewrites the copy that is not in use, if a rewrite is due. All threads then use that copy from their next
- * posts on.
+ * Rewrites the copy that is not in use, if a rewrite is due. All threads then use that copy for later posts.
  */
 export function reviewAnchors(anchoring: Anchoring, index: SharedIndex): void {
   const { copies, state } = anchoring;

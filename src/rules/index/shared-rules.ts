@@ -200,7 +200,7 @@ export class SharedMatcher {
 
   /**
    * Returns the length in bytes that the last matched post would have with these matching rules.
-   * @param bytes The present length of the post.
+   * @param bytes The current length of the post.
    */
   lengthWith(bytes: number, rules: readonly number[]): number {
     const { start, end, before, after } = this.place;

@@ -143,11 +143,14 @@ interface Summary {
   readonly node: Draft;
   /** Whether the node consists only of negations. */
   readonly negative: boolean;
-  /** Whether each alternative of the node has a positive clause. */
+  /** Whether each alternative of the node has a positive clause, which is a clause that is not negated. */
   readonly positive: boolean;
   /** Whether each alternative has a positive clause that may be used alone. */
   readonly anchored: boolean;
-  /** Whether each alternative has a clause that may be used alone according to all of the service's pages. */
+  /**
+   * Like `anchored`, but only for clauses that may be used alone according to all pages of the service's
+   * documentation.
+   */
   readonly undisputed: boolean;
   /** If no clause may be used alone, the positive operator to name in the message. */
   readonly operator?: Leaf | undefined;
@@ -263,8 +266,8 @@ function isAnchor(leaf: Leaf, product: RuleProduct): boolean {
 }
 
 /**
- * Returns whether the service's pages disagree on using a clause alone: one page forbids it in every product,
- * other pages only in search.
+ * Returns whether pages of the service's documentation disagree on whether a clause may be used alone: one
+ * page forbids it in every product, other pages only in search.
  */
 function isDisputed(leaf: Leaf): boolean {
   if (leaf.kind !== 'operator') return false;

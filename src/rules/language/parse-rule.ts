@@ -67,7 +67,9 @@ interface Group {
   branches: Draft[];
   /** The clauses after the last `OR`. */
   nodes: Draft[];
-  /** The start of the first branch, the start of the first of `nodes`, and the end of the last node. */
+  /**
+   * Offsets in the rule: the start of the first branch, the start of `nodes`, and the end of the last node.
+   */
   start: number;
   nodesStart: number;
   end: number;

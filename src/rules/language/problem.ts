@@ -80,7 +80,7 @@ export type ProblemCode =
   | 'R017'
   /** `sample:` that is negated, or whose value is not from 1 to 100 percent. */
   | 'R018'
-  /** Coordinates, a radius or a side that is out of range. */
+  /** Coordinates, a radius or the side of a box that is out of range. */
   | 'R019'
   /** An invalid count or range of counts. */
   | 'R020'
@@ -108,7 +108,10 @@ export type ProblemCode =
   | 'R108'
   /** Clauses that exclude each other. */
   | 'R109'
-  /** The rule has only operators that must not be used alone, according to some of the service's pages. */
+  /**
+   * The rule has only operators that must not be used alone, according to some pages of the service's
+   * documentation.
+   */
   | 'R110'
   /** A language code that the service is not known to use. */
   | 'R111'

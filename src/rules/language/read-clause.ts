@@ -116,7 +116,7 @@ function readProximity(reader: RuleReader, start: number, text: string): Leaf {
   return reader.unread(start);
 }
 
-/** Skips a clause whose colon does not follow the name of an operator. */
+/** Reports and skips a clause whose colon does not follow the name of an operator. */
 function skipColon(reader: RuleReader, start: number): Leaf {
   refuseColon(reader, start, 'a colon may only follow the name of an operator');
   return reader.unread(start);

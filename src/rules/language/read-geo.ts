@@ -2,7 +2,7 @@ import type { BoundingBox, OperatorName, PointRadius, Span } from '../tree.js';
 import { OPEN_BRACKET, type RuleReader } from './reader.js';
 import { badInput, cannotParse, error, suggest } from './syntax-problems.js';
 
-/** The limit for radii and sides, in miles. A value must be below it. */
+/** The limit for radii and for the sides of boxes, in miles. A value must be below this limit. */
 const MAX_MILES = 25;
 const MILES_PER_KILOMETRE = 0.621371192;
 const EARTH_RADIUS_MILES = 3958.7613;
@@ -113,7 +113,10 @@ function readArguments(
   return reader.report(cannotParse(span, input, explanation, fix));
 }
 
-/** Returns the span to report for a refused argument. The service reports the position after a minus sign. */
+/**
+ * Returns the span to report for a refused argument. If the argument is negative, the span starts after the
+ * minus sign, as in the service's messages.
+ */
 function refusedIn({ text, start, end }: Pick<Argument, 'text' | 'start' | 'end'>): Span {
   return { start: text.startsWith('-') && text.length > 1 ? start + 1 : start, end };
 }

@@ -26,7 +26,7 @@ export function error(
   return errorSaying(code, span, `${message} ${at(span.start)}`, explanation, more);
 }
 
-/** Returns an error whose message is a complete message of the service. */
+/** Returns an error with exactly this message, which is a complete message of the service. */
 export function errorSaying(
   code: ProblemCode,
   { start, end }: Span,

@@ -84,8 +84,8 @@ function phraseSpans(all: readonly PositionedWord[], words: readonly string[]): 
 const GRAPHEMES = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
 /**
- * Returns the words of a string with their positions, split in the same way as rules split them. A word is
- * extended by graphemes as long as the tokeniser returns a single token.
+ * Returns the words of a string with their positions, split in the same way as rules split them. Adds
+ * graphemes to a word as long as the tokeniser returns a single token for them.
  */
 function positionedWords(text: string, { accents }: Dialect): readonly PositionedWord[] {
   const found: PositionedWord[] = [];

@@ -42,7 +42,7 @@ export function homeOperator<Value>(
   };
 }
 
-/** Returns whether the exact position is in an area, or all corners of the place are. */
+/** Returns whether a post is in an area: either its exact position, or all corners of its place. */
 export function isPositionIn(
   inArea: InArea,
   position: Position | undefined,

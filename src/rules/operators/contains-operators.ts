@@ -3,8 +3,8 @@ import { fold, isFlagEmoji, tokenise } from '../post/tokeniser.js';
 import { type RuleOperator, specOf } from './operator.js';
 
 /**
- * The operator `contains:`. It does not read the text of a quoted post, because only words and phrases are
- * matched there.
+ * The operator `contains:`. It does not read the text of a quoted post, because the service matches only
+ * words and phrases there.
  */
 export const contains: RuleOperator<string> = {
   ...specOf('text', 'a part of the text, also within words', {}),

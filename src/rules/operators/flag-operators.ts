@@ -16,7 +16,8 @@ const HAS: { readonly [V in HasValue]: PostTest } = {
   geo: ({ fields }) => fields.place !== undefined || fields.position !== undefined,
   hashtags: ({ parts }) => parts.some(part => part.hashtags.length > 0),
   images: ({ fields }) => fields.media.some(({ type }) => type === 'photo'),
-  // The link to media or to a quoted post is in the text, but not always in the list of links.
+  // Media and quoted posts count as links. Their links are in the text of the post, but not always in the
+  // list of links.
   links: ({ parts }) =>
     parts.some(part => part.links.length > 0 || part.media.length > 0 || part.isQuote),
   media: ({ parts }) => parts.some(part => part.media.length > 0),

@@ -44,7 +44,7 @@ export interface RequiredTerms {
  * matching posts.
  */
 export interface RuleOperator<Value> extends OperatorSpec {
-  /** Returns the meaning of the operator with this value, as a test of posts. */
+  /** Returns a function that tests whether the operator with this value matches a post. */
   test(value: Value, dialect: Dialect): PostTest;
   /**
    * Returns the terms by which an index finds matching posts. Each term starts with `prefix`, which is the
@@ -64,7 +64,9 @@ export interface RuleOperator<Value> extends OperatorSpec {
   readonly area?: ((value: Value) => (position: Position) => boolean) | undefined;
 }
 
-/** The values of a post that an index stores as terms, after the operator's name and a colon. */
+/**
+ * The values of a post that an index stores as terms. Each term is the operator's name, a colon and a value.
+ */
 export type OperatorIndex =
   | { readonly kind: 'keys'; readonly keys: ReadKeys }
   | { readonly kind: 'words'; readonly texts: ReadTexts }

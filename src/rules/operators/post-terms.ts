@@ -36,7 +36,7 @@ export function postTerms(post: RulePost): ReadonlySet<string> {
   return found;
 }
 
-/** The values of a post that are indexed for operators, each after its `prefix`. */
+/** The values of a post that are indexed for operators. Each term is a `prefix` followed by a value. */
 export interface IndexedOperators {
   readonly keys: readonly { readonly prefix: string; readonly keys: ReadKeys }[];
   readonly fields: readonly { readonly prefix: string; readonly texts: ReadTexts }[];

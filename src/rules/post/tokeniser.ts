@@ -272,8 +272,8 @@ function isKeycapBase(unit: number | undefined): boolean {
 
 /**
  * Returns whether a token is an emoji other than a flag, or a character of a script written without spaces.
- * Two adjacent tokens of this sort form a pair. Flags are excluded, because a pair of the two letters of a
- * flag would look like the flag.
+ * Two adjacent tokens of this kind form a pair (see `wordTerms`). Flags are excluded, because a pair of the
+ * two letters of a flag would look like the flag.
  */
 export function isSingle(word: string): boolean {
   if (classOfFirst(word) === SINGLE) return true;
