@@ -7,7 +7,8 @@ import { isCount, type Json } from '../../json/type-guards.js';
 import type { FileCounts } from '../write/output-file.js';
 
 /**
- * - `running`: the output files are parts, and a run continues them from the cursor.
+ * How far a run has got:
+ * - `running`: the output files are `.part` files, and the next run continues them from the cursor.
  * - `finishing`: all lines are written, and some output files may have their final names.
  * - `complete`: nothing is left to do.
  */
@@ -32,8 +33,8 @@ export interface CommittedFile extends FileCounts {
    */
   readonly branch?: number | typeof DAMAGED | undefined;
   /**
-   * Set for a file of damaged records. A byte offset: records from this offset on come after the cursor, and
-   * may be reported again.
+   * Set for a file of damaged records. Records from this byte offset on come after the cursor, so the next
+   * run may report them again.
    */
   readonly settled?: number | undefined;
   /**
@@ -64,9 +65,11 @@ export interface CheckpointText {
 
 /** How errors refer to a checkpoint. */
 export interface CheckpointPlace {
-  /** The value of the property `path` of these errors. */
+  /** The property `path` of errors about the checkpoint. */
   readonly path: string;
-  /** The start of the messages of these errors, such as `The checkpoint out/checkpoint.json`. */
+  /**
+   * The start of the messages of errors about the checkpoint, such as `The checkpoint out/checkpoint.json`.
+   */
   readonly subject: string;
 }
 
@@ -105,7 +108,7 @@ export function checkOf(sum: number): string {
 /**
  * Parses a checkpoint and returns its members.
  *
- * @param isValid Returns whether the members after the head have the right types.
+ * @param isValid Returns whether the members that `headOf` does not print have the right types.
  * @throws StorageError if the text is damaged, was edited, or belongs to another run.
  */
 export function checkedText(

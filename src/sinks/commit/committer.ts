@@ -77,8 +77,8 @@ export class Committer {
   }
 
   /**
-   * Returns whether a commit is due: all members and the store have waited long enough, or the store is full.
-   * If the store is full, or if a member commits at every cursor, first waits for the previous commit.
+   * Returns whether a commit is due: each member has waited long enough or has a full file, or the store is
+   * full. If the store is full, or if a member commits at every cursor, first waits for the previous commit.
    */
   async due(): Promise<boolean> {
     if (this.#waitsForLast) await this.#pending;
@@ -140,7 +140,7 @@ export class Committer {
     if (cursor !== undefined) this.#cursor = cursor;
     this.#options.damaged?.reached();
     const members = this.#all;
-    // If there are rows but no files, a single commit is enough.
+    // If only rows are committed, there are no files to rename, so a single commit is enough.
     await this.#commit(members.length === 0 ? 'complete' : 'finishing');
     if (members.length === 0) return [];
     for (const { outputs } of members) await outputs.finish();
@@ -267,7 +267,8 @@ export class Committer {
 
   /** Returns advice for an error message: what happens if the script is run again. */
   afterFailure(): string {
-    // If there are rows, `committed` has saved a checkpoint in its target before the first row.
+    // A store with rows is the store of `committed`, which saves a checkpoint in its target before the first
+    // row.
     if (this.#options.store.rows !== undefined) return AFTER_LAST_COMMIT;
     return this.#written ? `${AGAIN}: it continues from the checkpoint` : AGAIN;
   }
@@ -286,7 +287,7 @@ function isDue({ outputs, everyMs = Number.POSITIVE_INFINITY }: Member, sinceMs:
 
 /** Writes all items so far to disk, and returns the counts of the files that have changed. */
 export async function settleAndSync(members: readonly Member[]): Promise<CommittedFile[]> {
-  // All members start to settle before the first one has ended, so that items that arrive in between belong
+  // All members start to settle before any of them has finished, so that items that arrive in between belong
   // to the next commit.
   const settling = members.map(({ outputs }) => outputs.settle());
   await Promise.allSettled(settling);

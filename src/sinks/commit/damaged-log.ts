@@ -66,7 +66,7 @@ export class DamagedLog implements DamagedRecords {
 
   /**
    * Continues the log files of an earlier run. Files in `named` have their final names; all other files are
-   * parts.
+   * `.part` files.
    */
   async resume(files: readonly CommittedFile[], named: ReadonlySet<CommittedFile>): Promise<void> {
     this.outputs.resume(files, named);
@@ -304,8 +304,8 @@ function damagedLine({ raw, origin, ...place }: DamagedRecord, error: unknown): 
 }
 
 /**
- * Returns a key for a record. It depends on the record's bytes and, if a later run would find the record at
- * the same position, on that position.
+ * Returns a key by which a later run recognises a record. The key depends on the bytes of the record. If the
+ * later run would find the record at the same position, the key also depends on that position.
  */
 function keyOf({ origin, byteOffset, record, request, text, base64 }: DamagedLine): string {
   const hasPlace = byteOffset !== undefined || record !== undefined;

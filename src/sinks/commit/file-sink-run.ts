@@ -135,14 +135,17 @@ export class FileSinkRun<T> implements Member {
 
   /**
    * Continues the output files of an earlier run. Files in `named` have their final names; all other files
-   * are parts.
+   * are `.part` files.
    */
   async resume(files: readonly FileCounts[], named: ReadonlySet<FileCounts>): Promise<void> {
     this.outputs.resume(files, named);
     if (this.outputs.endsFiles) await this.outputs.nameFiles();
   }
 
-  /** Whether posts of decoded files are written as rows instead of as separate items. */
+  /**
+   * Whether the sink accepts decoded files as rows. It then writes their posts without creating an item for
+   * each post.
+   */
   get takesRows(): boolean {
     return !this.#config.keepsItems && this.#rows !== undefined;
   }
@@ -167,7 +170,8 @@ export class FileSinkRun<T> implements Member {
     const route = this.#route();
     let end: Cursor | null | undefined = pull.resume ?? null;
     // If the items arrive slowly, uncompressed lines are flushed after a short time, so that they are visible
-    // in the file. Compressed blocks and row groups are not, because small ones would make the file larger.
+    // in the file. Compressed blocks and row groups are not flushed early, because small ones would make the
+    // file larger.
     const watched =
       compression === undefined && !outputs.endsFiles
         ? setInterval(() => outputs.flush(), FLUSH_EVERY_MS).unref()

@@ -39,7 +39,7 @@ export async function checkOutputs(
 
 /**
  * Returns the checkpoint for a run that adds to the files of complete runs. If nothing was added to a file
- * since it was finished, other programs such as `applyCompliance` may have changed or moved it. Its present
+ * since it was finished, other programs such as `applyCompliance` may have changed or moved it. Its current
  * size is then used instead of the size in the checkpoint.
  */
 export async function adoptFinished(fs: FileSystem, before: Checkpoint): Promise<Checkpoint> {
@@ -67,10 +67,10 @@ export async function adoptFinished(fs: FileSystem, before: Checkpoint): Promise
 }
 
 /**
- * Truncates all parts to their sizes in the checkpoint. Returns the files that already have their final
- * names. Throws if a file is shorter or missing, unless an earlier run has finished it.
+ * Truncates all `.part` files to their sizes in the checkpoint. Returns the files that already have their
+ * final names. Throws if a file is shorter or missing, unless an earlier run has finished it.
  *
- * @param memberOf returns the member that writes a file
+ * @param memberOf Returns the sink or log that writes a file.
  */
 export async function restore(
   fs: FileSystem,

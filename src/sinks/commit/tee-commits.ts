@@ -118,8 +118,8 @@ export class TeeCommits {
       ({ waiting }, index) => waiting !== undefined && this.#feed.isSlowest(index),
     );
     if (!isWaited) return;
-    // Abandons the commit unless a branch reaches a cursor soon, because operators of a branch may still hold
-    // items back.
+    // Abandons the commit if no branch reaches a cursor for a while. A branch whose operators hold items back
+    // needs more input to reach its next cursor, and would otherwise wait forever.
     this.#stuck ??= setTimeout(() => {
       this.#target = undefined;
       this.#notBefore = performance.now() + PAUSE_MS;

@@ -102,7 +102,6 @@ export class TeeInput {
     this.check();
   }
 
-  /** Closes the input. */
   async close(): Promise<void> {
     this.#readers.clear();
     this.#batches = [];

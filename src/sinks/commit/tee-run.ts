@@ -279,7 +279,10 @@ export class TeeRun {
     });
   }
 
-  /** Returns the input as batches. They have rows if a branch accepts rows, otherwise items. */
+  /**
+   * Returns the input as batches. If a branch accepts rows, the batches contain rows; otherwise, they contain
+   * items.
+   */
   #batches(pull: Pull, { sinkRuns, engine }: Opened): AsyncIterable<EngineBatch> {
     const plan = Plan.in(this.#input);
     const takesRows = this.#committing.some(({ output, number }) => {

@@ -69,8 +69,8 @@ export interface OpenParts {
 }
 
 /**
- * Commits rows and text together, by calling the caller's functions. If a commit fails, it may still have
- * taken effect. Each retry therefore first reads the saved text, in the same transaction.
+ * Commits rows and the text of the checkpoint together, by calling the caller's functions. If a commit fails,
+ * it may still have taken effect. Each retry therefore first reads the saved text, in the same transaction.
  */
 export class Target {
   readonly #options: TargetOptions;

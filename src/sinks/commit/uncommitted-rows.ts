@@ -126,7 +126,10 @@ export class UncommittedRows implements CheckpointStore {
     if (encode !== undefined) this.#encoder = new RowEncoder(engine, { encode, rows, workers });
   }
 
-  /** Whether posts of decoded files are encoded as rows instead of as items. */
+  /**
+   * Whether decoded files are accepted as rows. Their posts are then encoded without creating an item for
+   * each post.
+   */
   get takesRows(): boolean {
     return this.#encoder?.takesRows === true;
   }
@@ -182,7 +185,7 @@ export class UncommittedRows implements CheckpointStore {
     await this.#target.open();
     const { state, commits, cursor, completed, rows, files = [] } = this.#target.saved;
     this.#rowsBefore = rows;
-    // The target has a text, but no run has committed anything yet.
+    // The target has the text of a checkpoint, but no run has committed anything yet.
     if (commits === 0) return undefined;
     return { state, cursor: parseCursor(cursor), completed, files };
   }
@@ -223,7 +226,7 @@ export class UncommittedRows implements CheckpointStore {
         }
         if (cursor !== undefined) {
           const committing = this.#fixesWindow ? this.#commitReached(run) : run.reached(cursor);
-          // Awaited only if there is a commit, because even an immediate `await` takes longer than holding a
+          // Awaited only if there is a commit, because even an immediate `await` takes longer than storing a
           // row.
           if (committing !== undefined) await committing;
         }
@@ -325,7 +328,7 @@ export class UncommittedRows implements CheckpointStore {
     return rows >= most * this.#options.rows;
   }
 
-  /** Writes the held rows into a transaction that stays open until the next commit. */
+  /** Writes the rows in memory into a transaction that stays open until the next commit. */
   async #addPart(run: RowsRun): Promise<void> {
     const { idle, fail, signal } = run;
     await this.#commitReached(run);

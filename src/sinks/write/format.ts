@@ -65,7 +65,6 @@ export type Pieces = readonly Uint8Array[];
 
 /** Encodes the items of one file. */
 export interface Encoder<Entry> {
-  /** Adds an entry. */
   add(entry: Entry): void;
   /**
    * Adds rows that a thread encodes as a block. If the block fails, `flush` and `end` fail. Absent if an

@@ -4,9 +4,12 @@ import { numberedName } from './output-names.js';
 
 /** All files of a sink. */
 export interface FilesByPath {
-  /** Whether each commit ends all files. */
+  /** Whether each commit ends all open files, because the format cannot continue a file later. */
   readonly endsFiles: boolean;
-  /** Returns the file for a path. If the path is reserved, the file gets a different name. */
+  /**
+   * Returns the file for a path. If the path is reserved, for example for the checkpoint, the file gets a
+   * different name.
+   */
   fileAt(path: string): OutputFile;
   /** Returns whether there is a file for the path. */
   has(path: string): boolean;

@@ -16,7 +16,7 @@ export interface FileCounts {
 export interface SharedByFiles {
   readonly buffers: Buffers;
   readonly parts: PartFiles;
-  /** Whether each commit ends all files. */
+  /** Whether each commit ends all open files, because the format cannot continue a file later. */
   readonly endsFiles: boolean;
   /**
    * Creates the encoder for a file.
@@ -120,7 +120,6 @@ export class OutputFile implements PartFile {
     return this.#open().maxRoom ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Adds an item to the file. */
   add(entry: FileEntry): void {
     const encoder = this.#encoder ?? this.#open();
     encoder.add(entry);

@@ -43,7 +43,10 @@ export class OutputNames {
     return absolute === file ? file : absolute;
   }
 
-  /** Returns the path itself. If the checkpoint, a lock or a part has that name, returns a different path. */
+  /**
+   * Returns the path itself. If the checkpoint, a lock or a `.part` file has that name, returns a different
+   * path.
+   */
   unreserved(file: string): string {
     if (isPart(file) || this.#reserved.has(this.absolute(file))) return markedName(file);
     return file;

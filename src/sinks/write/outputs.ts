@@ -49,7 +49,7 @@ const GROWING_DIVISOR = 5;
 export class Outputs implements SharedByFiles, FilesByPath {
   readonly buffers: Buffers;
   readonly parts: PartFiles;
-  /** Whether each commit ends all files. */
+  /** Whether each commit ends all open files, because the format cannot continue a file later. */
   readonly endsFiles: boolean;
   readonly #format: EncodesFiles;
   readonly #options: OutputsOptions;
@@ -65,8 +65,8 @@ export class Outputs implements SharedByFiles, FilesByPath {
   /** One file from each folder that may not exist yet. */
   #begun = new Map<string, OutputFile>();
   /**
-   * Settles when all blocks so far have arrived. The blocks are checked in the order in which they were
-   * added.
+   * Settles when all blocks that were added so far have arrived from other threads. The blocks are checked in
+   * the order in which they were added.
    */
   #expected: Promise<void> = Promise.resolve();
   #filled = false;
@@ -102,8 +102,8 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   /**
-   * Resumes the files of an earlier run. Files in `named` have their final names. All other files are parts,
-   * with the sizes in `counts`.
+   * Resumes the files of an earlier run. Files in `named` have their final names. All other files are `.part`
+   * files, with the sizes in `counts`.
    */
   resume(counts: readonly FileCounts[], named: ReadonlySet<FileCounts>): void {
     for (const before of counts) this.#add(before.path, before).named = named.has(before);
@@ -232,7 +232,7 @@ export class Outputs implements SharedByFiles, FilesByPath {
     );
   }
 
-  /** Gives all files their final names, and removes the stale parts of an earlier run. */
+  /** Gives all files their final names, and removes the stale `.part` files of an earlier run. */
   async finish(): Promise<void> {
     await this.nameFiles();
     await this.#removeStaleParts();

@@ -41,9 +41,11 @@ export interface PartFile {
   readonly posts: number;
   /** The size of the file on disk in bytes. */
   readonly bytes: number;
-  /** True until this run has created the file. An earlier run may have left a part with the same name. */
+  /**
+   * True until this run has created the file. An earlier run may have left a `.part` file with the same name.
+   */
   fresh: boolean;
-  /** The inode number of the part; 0 until it is known. */
+  /** The inode number of the `.part` file; 0 until it is known. */
   ino: number;
   /** Whether the file has its final name. */
   named: boolean;
@@ -66,7 +68,7 @@ export type WriteRanges = (
 /** The maximum number of concurrent writes. More concurrent writes are not faster on a disk. */
 const CONCURRENT_WRITES = 8;
 
-/** The output files on disk. Each file is a part until it is finished and gets its final name. */
+/** The output files on disk. Each file is a `.part` file until it is finished and gets its final name. */
 export class PartFiles {
   readonly #fs: FileSystem;
   readonly #options: PartFilesOptions;
@@ -77,7 +79,7 @@ export class PartFiles {
   readonly #limit;
   /** The lock of the output, if there is only one output. */
   #lock: Promise<Lock> | undefined;
-  /** Finished files that are being renamed back to parts. */
+  /** Finished files that are being renamed back to `.part` files. */
   readonly #reopened = new Map<PartFile, Promise<void>>();
 
   /** @param signal A signal that stops all writing. */
@@ -108,8 +110,8 @@ export class PartFiles {
   }
 
   /**
-   * Creates the folder of a file before anything is written. If the folder is removed later, even a run that
-   * writes little then notices it.
+   * Creates the folder of a file before anything is written, so that even a run that writes little notices if
+   * the folder is removed later.
    */
   async begin(file: PartFile): Promise<void> {
     await this.#guard('write', file.part, () => this.#makeFolderOf(file.path));
@@ -205,7 +207,7 @@ export class PartFiles {
     await lock?.release();
   }
 
-  /** Removes the part of a file that this run does not write. Returns whether there was one. */
+  /** Removes the `.part` file of a path that this run does not write. Returns whether there was one. */
   async removeStale(file: string): Promise<boolean> {
     const part = `${this.#names.absolute(file)}${PART}`;
     return this.#guard('remove', part, async () => {
@@ -217,7 +219,7 @@ export class PartFiles {
 
   /**
    * Opens the files of the ranges, and calls `write` with them. Creates new files. If a file is already
-   * finished, first renames it back to a part.
+   * finished, first renames it back to a `.part` file.
    */
   async #use(
     ranges: readonly PartRange[],
@@ -244,7 +246,7 @@ export class PartFiles {
     await regularStatus(this.#fs, file.path);
   }
 
-  /** Renames a finished file back to a part, so that more can be added to it. */
+  /** Renames a finished file back to a `.part` file, so that more can be added to it. */
   #reopen(file: PartFile): Promise<void> {
     let reopened = this.#reopened.get(file);
     if (reopened === undefined) {
@@ -279,8 +281,8 @@ export class PartFiles {
   }
 
   /**
-   * Checks that the part on disk is the file that this run created, and that it has the length that this run
-   * has written.
+   * Checks that the `.part` file on disk is the one that this run created, and that it has the length that
+   * this run has written.
    *
    * @param bytes The length before the call of `lstat`, because a write may end during that call.
    */

@@ -113,8 +113,8 @@ function partitionName(text: string, limit: number): string {
 }
 
 /**
- * Returns a name for a lone surrogate that decodes to an escape such as `\ud800`. The name differs from the
- * name of a tag that contains this escape as text.
+ * Returns a name for a lone surrogate. The name decodes to an escape such as `\ud800`. A tag that contains
+ * this escape as text gets a different name.
  */
 function escapeOf(_: string, ...bytes: readonly string[]): string {
   const [high = 0, low = 0] = bytes.map(byte => Number.parseInt(byte, 16) & 0x3f);
@@ -136,8 +136,8 @@ function fieldName(call: string, name: string): PathField {
 }
 
 /**
- * Why no name may end in `.zst` if files are not compressed with zstd: a reader would try to decompress such
- * a file.
+ * Part of the message for a name in `.zst` if files are not compressed with zstd. Such a name is refused,
+ * because a reader would try to decompress the file.
  */
 export const NO_ZSTD = 'files are written plain or as gzip, so use .gz';
 

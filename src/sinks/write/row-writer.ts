@@ -22,7 +22,7 @@ const FEW_BYTES = 16 * 1024;
  */
 const MAX_COMBINATIONS = 2 ** 32;
 
-/** Adjacent posts in a file, either as lines at a position or as one block. */
+/** Posts that are next to each other in a file, either as lines at a position or as one block. */
 interface Range {
   readonly file: OutputFile;
   readonly position: number;
