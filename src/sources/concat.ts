@@ -38,8 +38,8 @@ export function concat<const Sources extends readonly Source<unknown>[]>(
 }
 
 /**
- * @param end Creates the part that ends a source. Without this part, the bytes of the next source would
- * continue the last document of this source.
+ * @param end Creates the `SourcePart` that marks the end of a source. Without this part, the bytes of the
+ * next source would continue the last document of this source.
  */
 async function* inTurn<Part extends SourcePart>(
   sources: readonly OpenSource<Part>[],

@@ -15,8 +15,8 @@ import { checkSource } from '../flow/pipeline-arguments.js';
 import type { Source } from '../flow/stage.js';
 
 /**
- * A function that reads several sources as one. `end` creates the part that marks the end of a source from
- * the cursor at that end.
+ * A function that reads several sources as one. `end` creates the `SourcePart` that marks the end of a
+ * source. It gets the cursor at that end.
  */
 type Join = <Part extends SourcePart>(
   sources: readonly OpenSource<Part>[],

@@ -170,8 +170,8 @@ async function* read(
       count: coming.filter(({ size }) => size <= MAX_WHOLE_BYTES).length,
       bytes: bytesOf(coming),
     });
-  // Starts the threads now, while the cursors are created. If a cursor may show that few files are left, the
-  // threads are not started yet.
+  // If the files to read are known, starts the threads now, while the cursors are created. A cursor to resume
+  // from may show that only few files are left.
   const isKnown = resume === undefined || before !== undefined;
   if (isKnown) expect(files);
   const cursors =
