@@ -52,8 +52,8 @@ const SILENT_MS = 10_000;
 /** The longest pause between two reads of a lock file, in milliseconds. */
 const MAX_POLL_MS = 250;
 /**
- * The maximum number of recovery locks above each other. A recovery lock may be stale too, and then needs a
- * recovery lock itself. Each killed process adds one level.
+ * The maximum depth of recovery locks. A recovery lock may be stale, too. Removing it then requires another
+ * recovery lock. Each killed process adds one level.
  */
 const MAX_RECOVERY_DEPTH = 5;
 

@@ -43,7 +43,7 @@ export class CsvCells implements CellWriter, DecodingUser {
   readonly #memory: Buffer;
   readonly #size: number;
   readonly #escapesFormulas: boolean;
-  /** The printed fields of list values that occur repeatedly, by the list. */
+  /** The CSV fields of list values that occur repeatedly, by the list object. */
   readonly #lists = new WeakMap<object, string>();
   readonly #blocks = new JoinedBytes();
   #at = 0;
@@ -138,7 +138,8 @@ export class CsvCells implements CellWriter, DecodingUser {
   }
 
   text(from: number, to: number, entities: boolean, prefix = 0, prefixEnd = 0): boolean {
-    // If formulas are escaped, each string must be checked, so the column writes it instead.
+    // If formulas are escaped, each string must be checked, so the column's `value` function is called
+    // instead.
     if (this.#escapesFormulas || !this.#fits(to - from + prefixEnd - prefix)) return false;
     const mode = DECODED.field | (entities ? DECODED.entities : DECODED.plain);
     const end = this.#decode(from, to, this.#at, mode, prefix, prefixEnd);

@@ -55,7 +55,7 @@ function valuesOf(post: PostInBytes, format: Format) {
   const { values } = post;
   const { startOf, hasEscapes, isObject, isNone, isText, isDigits, is, digitsOfId } = values;
   const { shared, quoted } = OTHER_POSTS[format];
-  /** The objects that contain the values to read, as indices. */
+  /** The indices of the objects that contain the values to read. */
   const objects: number[] = [];
   /** How many posts were read, including the current one, and whether the current post is a retweet. */
   let posts = 0;
@@ -94,10 +94,7 @@ function valuesOf(post: PostInBytes, format: Format) {
     return digitsOfId(id, true) !== -1 && !hasEscapes(verb) && hasObjects();
   }
 
-  /**
-   * Columns read some values from inside nested objects. Returns whether each member that should be such an
-   * object is either an object or absent.
-   */
+  /** Returns whether each nested object from which columns read values is either an object or absent. */
   function hasObjects(): boolean {
     for (let index = 0; index < objects.length; index++)
       if (!isObject(objects[index]!) && !isNone(objects[index]!)) return false;
@@ -312,7 +309,7 @@ function fieldCells(values: PostValues, writers: Writers) {
 
   /**
    * Returns the function that writes a field of one part of the post. If the post does not have that part,
-   * the cell is empty. Returns `undefined` if only the column itself can read the field.
+   * the cell is empty. Returns `undefined` if only the column's `value` function can read the field.
    */
   function fieldCell(field: Field, part: Part): PostCell | undefined {
     if (field.paths[format] === undefined) return writeNone;
@@ -326,7 +323,7 @@ function fieldCells(values: PostValues, writers: Writers) {
   }
 
   /**
-   * Returns the function that writes a field which is a piece of a string. Caches the pieces of strings that
+   * Returns the function that writes a field that is a piece of a string. Caches the pieces of strings that
    * occur repeatedly.
    */
   function partCell(field: Field, part: Part): PostCell {
@@ -416,7 +413,7 @@ function membersOf(
   return { wanted, members };
 }
 
-/** Writes an empty cell. Returns `true`, as every `PostCell` does that has written its cell. */
+/** Writes an empty cell. Returns `true`, like every `PostCell` that has written its cell. */
 export function writeNone(out: CellWriter): true {
   out.none();
   return true;

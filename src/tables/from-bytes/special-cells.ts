@@ -39,7 +39,7 @@ export function specialCells(post: PostBytes): CellsOfColumns {
 
 /**
  * Returns the cell for the author of the post that this post replies to. In `activity_streams`, the column
- * finds this author among the mentions, so this returns `undefined`.
+ * finds this author among the mentions, so the cell is written only for posts that are not replies.
  */
 function repliedAuthorCell(post: PostBytes): PostCell | undefined {
   const { format, find, fieldCell, isNone } = post;
@@ -142,7 +142,7 @@ function enrichedLinksCell(post: PostBytes): PostCell {
   const [url, expanded] = [urls.first, urls.first + 2];
   const [shown, own] = [find(SHOWN.urls, 'shown'), find(OWN.enrichedUrls)];
   const ofShared = find(OWN.enrichedUrls, 'shared');
-  /** The positions of links and of their targets: start and end of each. */
+  /** For each link, the start and end of the link, and the start and end of its target. */
   const places = new Int32Array(4 * MAX_ENRICHED);
   let used = 0;
 
@@ -210,7 +210,7 @@ function mentionCells(post: PostBytes): CellsOfColumns {
   const people = elements({ id: true, id_str: true, screen_name: true });
   const [idString, handle] = [people.first + 2, people.first + 4];
   const [own, shown] = [find(OWN.mentions), find(SHOWN.mentions, 'shown')];
-  /** The positions of ids and handles: start and end of each. */
+  /** For each mention, the start and end of the id, and the start and end of the handle. */
   const places = new Int32Array(4 * MAX_MENTIONS);
   let used = 0;
   const areRead = oncePerPost(readMentions);
@@ -313,8 +313,8 @@ function editCells(post: PostBytes): CellsOfColumns {
   });
 
   /**
-   * Returns a cell that reads a column of edits from the bytes. If the edit metadata is invalid, the column
-   * itself reads the value.
+   * Returns a cell that reads a column of edits from the bytes. If the edit metadata is invalid, the column's
+   * `value` function is called instead.
    */
   function editCell(cell: PostCell): PostCell {
     return out => {

@@ -149,7 +149,10 @@ export class ParquetEncoder {
     return dealtBack(this.#types, this.#columnsOf(blocks).map(encodeChunks));
   }
 
-  /** Returns the input of the encoder for each part of the columns; an empty list if there are no rows. */
+  /**
+   * Returns the input of the encoder for each part (see `columnsOfPart`). Returns an empty list if there are
+   * no rows.
+   */
   #columnsOf(blocks: readonly RowBlock[]): readonly ColumnsToEncode[] {
     if (blocks.length === 0) return [];
     const types = this.#types;
