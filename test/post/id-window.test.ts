@@ -115,12 +115,55 @@ describe('IdWindow', () => {
     );
   });
 
-  it('saves ids of about the same time as short differences', () => {
+  const FIRST = 1050118621198921728n;
+
+  it('saves few ids of about the same time as differences that can be read', () => {
     const window = new IdWindow(10_000);
-    for (let n = 0n; n < 10_000n; n++) window.add(String(1050118621198921728n + n * 123_456_789n));
-    const text = JSON.stringify(window.state());
-    expect(text).toMatch(/^\["1050118621198921728 \+21i3v9 \+21i3v9 /);
-    expect(text.length).toBeLessThan(10_000 * 9);
+    for (let n = 0n; n < 3n; n++) window.add(String(FIRST + n * 123_456_789n));
+    expect(window.state().toJSON()).toEqual(['1050118621198921728 +21i3v9 +21i3v9']);
+  });
+
+  it('packs many ids of about the same time into 6 characters each', () => {
+    const window = new IdWindow(100 * 1024);
+    for (let n = 0n; n < 100n * 1024n; n++) window.add(String(FIRST + n * 123_456_789n));
+    expect(JSON.stringify(window.state()).length).toBeLessThan(100 * 1024 * 6);
+  });
+
+  it('restores a full chunk of ids exactly, whatever their differences are', () => {
+    const anyDifference = fc.oneof(
+      fc.bigInt({ min: -300n, max: 300n }),
+      fc.bigInt({ min: -(2n ** 45n), max: 2n ** 45n }),
+      fc.bigInt({ min: 2n ** 52n - 2n, max: 2n ** 52n + 2n }),
+      fc.bigInt({ min: -(2n ** 52n) - 2n, max: 2n - 2n ** 52n }),
+      fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n }),
+    );
+    fc.assert(
+      fc.property(
+        fc.bigInt({ min: 1n, max: 2n ** 64n - 1n }),
+        fc.array(fc.tuple(fc.nat(1022), anyDifference), { maxLength: 8 }),
+        (first, jumps) => {
+          const differences = new Map(jumps);
+          const window = new IdWindow(2048);
+          const ids: string[] = [];
+          for (let id = first, index = 0; ids.length < 1024; index++) {
+            if (window.add(String(id))) ids.push(String(id));
+            id = (id + (differences.get(index) ?? 2n ** 30n)) & (2n ** 64n - 1n);
+          }
+          const again = restored(window, 2048);
+          expect(again.state().toJSON()).toEqual(window.state().toJSON());
+          expect(ids.filter(one => again.add(one))).toEqual([]);
+        },
+      ),
+      { numRuns: bySuite(20, 500) },
+    );
+  });
+
+  it('restores ids that were saved before full chunks were packed', () => {
+    const window = new IdWindow(2048);
+    for (let n = 0n; n < 1024n; n++) window.add(String(FIRST + n * 123_456_789n));
+    const printed = new IdWindow(2048);
+    printed.restore([`1050118621198921728${' +21i3v9'.repeat(1023)}`]);
+    expect(printed.state().toJSON()).toEqual(window.state().toJSON());
   });
 
   it('keeps the last ids if it restores more than it can hold', () => {
@@ -158,12 +201,20 @@ describe('IdWindow', () => {
     expect(around.map(one => again.add(one))).toEqual([false, false, false, false, false]);
   });
 
-  it.each(['x', '+', '-5', '18446744073709551616', '1 -2', '"', '1.5', '', '1 +1.5', '1 +2_'])(
-    'throws if it should restore %j',
-    text => {
-      expect(() => new IdWindow(10).restore([text])).toThrow();
-    },
-  );
+  const textOf = (...bytes: number[]) => `=${Buffer.from(bytes).toString('base64')}`;
+  const FIVE = [0, 0, 0, 0, 0, 0, 0, 5];
+  const PACKED = textOf(...FIVE, 2);
+  const TOO_LOW = textOf(...FIVE, 11);
+  const TOO_HIGH = textOf(...Array<number>(8).fill(255), 2);
+  const TOO_FAR = textOf(...FIVE, ...Array<number>(9).fill(255), 1);
+  const CUT = textOf(...FIVE, 130);
+
+  it.each([
+    ...['x', '+', '-5', '18446744073709551616', '1 -2', '"', '1.5', '', '1 +1.5', '1 +2_'],
+    ...['=', '=AAAA', CUT, PACKED.slice(0, -1), `${PACKED}!`, TOO_LOW, TOO_HIGH, TOO_FAR],
+  ])('throws if it should restore %j', text => {
+    expect(() => new IdWindow(10).restore([text])).toThrow();
+  });
 });
 
 it('an IdWindow without a limit takes little memory for few ids', () => {
