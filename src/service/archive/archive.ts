@@ -31,7 +31,7 @@ export interface ArchiveQuery {
   matches(activity: Activity): boolean;
 }
 
-/** The limits of a search in an archive, and the position from which the search continues. */
+/** Options of a search in an archive: where it starts, and when it stops. */
 export interface SearchOptions {
   /** The maximum number of posts in the result. */
   readonly limit: number;
@@ -129,13 +129,13 @@ export interface Archive {
    */
   scan(window: Window, options?: ScanOptions): AsyncIterable<ScannedSegment>;
   /**
-   * Returns the author with a handle, ignoring case. Absent if the archive cannot find authors without a
-   * search. `undefined` for an author who has not posted yet.
+   * Returns the author with a handle, ignoring case; `undefined` if the author has not posted yet. Archives
+   * that can find authors only by a search lack this method.
    */
   readonly author?: ((handle: string) => Author | undefined) | undefined;
   /**
-   * Returns the post with an id. Absent if the archive can only search for posts. The caller then searches
-   * around the time that the id contains.
+   * Returns the post with an id. Archives that can find posts only by a search lack this method. The caller
+   * then searches around the time that the id contains.
    */
   readonly post?: ((id: string) => ArchivedPost | undefined) | undefined;
   /** Nearly all retweets and replies follow a post within this time, in milliseconds. Absent if unknown. */

@@ -68,8 +68,8 @@ export class BlockArchive implements Archive {
         reached = keyOf(block, batch.at(-1) as number);
       }
       const edge = { at: range.from, id: '0' };
-      // If `after` is already past `edge`, this block has no posts left, so the search has not got further than
-      // `after`.
+      // If `after` sorts after `edge`, this block had nothing to search, and `reached` must not go back to
+      // `edge`.
       if (after === undefined || newestFirst(after, edge) < 0) reached = edge;
     }
     return { posts, more: false };

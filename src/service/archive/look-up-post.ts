@@ -16,7 +16,10 @@ export function newestPost(archive: Archive, now: number): Promise<ArchivedPost 
   return lastBefore(archive, { from: FIRST_POST, to: now + 1 });
 }
 
-/** Finds an author by handle, ignoring case. Returns the author as in their newest post of the archive. */
+/**
+ * Finds an author by handle, ignoring case. Returns the author as described in their newest post in the
+ * archive.
+ */
 export async function findAuthor(
   archive: Archive,
   handle: string,

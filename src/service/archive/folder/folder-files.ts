@@ -13,7 +13,7 @@ import { anyStorageError, withStorageError } from '../../../storage/storage-erro
 /** A large folder may have too many files to open all of them at the same time. */
 const MAX_OPEN_FILES = 64;
 
-/** A file of posts, with the size and time by which a change is detected. */
+/** A file of posts. A change of its size or modification time means that its content has changed. */
 export interface ListedFile {
   /** The path relative to the folder, with `/` as the separator. */
   readonly path: string;
@@ -23,7 +23,7 @@ export interface ListedFile {
 
 /**
  * Returns the files of a folder and its subfolders that have an extension for posts, in the order of their
- * paths. Names that start with a dot, and checkpoints of sinks, are skipped.
+ * paths. Skips names that start with a dot, and the checkpoint files that sinks write.
  *
  * @throws StorageError If the folder cannot be read.
  */

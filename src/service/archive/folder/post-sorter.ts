@@ -13,7 +13,7 @@ export interface SortedPost extends Omit<IndexedPost, 'terms'> {
 
 const RUN_BYTES = 24 * 1024 * 1024;
 
-/** A sorted part of the file, with the start of the posts of each minute. */
+/** A sorted part of the temporary file, with the start of the posts of each minute. */
 interface SortedRun {
   readonly minutes: Float64Array;
   /** The start of each minute in the file, then the end of the run. */

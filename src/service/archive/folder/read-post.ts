@@ -72,10 +72,7 @@ export function readPost(line: FileLine, path: string): IndexedPost | undefined 
   }
 }
 
-/**
- * Returns a term in the form in which it is stored. UTF-8 cannot encode a lone surrogate, so such a term is
- * escaped.
- */
+/** Returns a term as the index stores it. UTF-8 cannot encode a lone surrogate, so such a term is escaped. */
 export function indexTerm(term: string): string {
   return term.isWellFormed() ? term : `\0${JSON.stringify(term)}`;
 }
