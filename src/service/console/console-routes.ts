@@ -35,7 +35,7 @@ import { usagePages } from './usage-pages.js';
 import { userRoutes } from './user-pages.js';
 
 interface ConsoleParts extends Omit<ShownParts, 'addresses'> {
-  /** The addresses that pages show to a client that used this origin. */
+  /** Returns the addresses to show to a client that called the service at this origin. */
   addresses(origin?: string): Addresses;
 }
 

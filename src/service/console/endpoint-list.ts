@@ -247,7 +247,7 @@ export function pathOf(...segments: readonly string[]): string {
   return segments.map(encodeURIComponent).join('/');
 }
 
-/** The credentials for curl, from the variables on the overview page. */
+/** The credentials for curl, in environment variables that the overview page shows how to set. */
 const LOGIN = '-u "$MILLRACE_EMAIL:$MILLRACE_PASSWORD"';
 
 /**
@@ -281,7 +281,7 @@ ${endpoints.filter(({ section }) => section === page).map(commandsOf)}
 ${page === 'overview' && html`<section class="stack"><h3>Other addresses</h3><ul class="stack">${others.map(linkOf)}</ul></section>`}</details>`;
 }
 
-/** Renders the content of a page without rows: how to get the first row. */
+/** Renders a page that has no rows yet, with a curl command that creates the first one. */
 export function emptyPage(
   { addresses, context }: Visit,
   page: keyof typeof SECTIONS,

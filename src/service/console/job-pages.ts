@@ -37,7 +37,10 @@ import { column, type HtmlColumn, listPage, newestFirstCaption, rowsOfPage } fro
 import { postView } from './post-view.js';
 import { RULE_COLUMNS } from './rule-view.js';
 
-/** The time that a page waits for work that is due by the clock, in milliseconds of real time. */
+/**
+ * The maximum time that a page waits until jobs have done the work that is due by the service's clock, in
+ * milliseconds of real time.
+ */
 const MAX_WAIT_MS = 100;
 
 /** The list of historical jobs, and the page of a job. Jobs can be accepted and rejected on both. */

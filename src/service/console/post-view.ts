@@ -6,8 +6,8 @@ import { type Html, html, isolated } from './html/html.js';
 import { instant, printCount } from './html/page-parts.js';
 
 /**
- * Renders a post in a form for reading, with its JSON in a closed section. The terms that a rule has matched are
- * marked.
+ * Renders a post for people to read, with its JSON in a closed section. Marks the terms that a rule has
+ * matched.
  */
 export function postView(activity: Activity, matched?: MatchedTerms): Html {
   const fields = fieldsOf(activity);

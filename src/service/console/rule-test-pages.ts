@@ -44,7 +44,7 @@ export const ruleTestPages: readonly ConsolePage[] = [
   },
 ];
 
-/** At first, the form contains up to this many rules of the stream. */
+/** When the page opens, its form contains up to this many rules of the replay stream. */
 const MAX_OFFERED = 20;
 
 interface RuleTest {

@@ -161,10 +161,7 @@ export function outcomeOf({ end, endedAt }: LoggedReplay): readonly [words: stri
   return [endingOf(end), end.minutesFailed.length > 0 ? 'warn' : 'good'];
 }
 
-/**
- * Renders the rules of the replay stream, with forms to add and delete rules. Programs can do the same by
- * requests.
- */
+/** Renders the rules of the replay stream, with forms to add and delete rules. */
 async function shown(
   { context, csrf, messageAt, url }: Visit,
   refused?: HtmlValue,

@@ -33,7 +33,7 @@ export function html(strings: TemplateStringsArray, ...values: readonly HtmlValu
   return new Html(text);
 }
 
-/** Text from users, in a `bdi` element, so that its direction does not affect the text around it. */
+/** Puts text from users in a `bdi` element, so that its direction does not affect the text around it. */
 export function isolated(text: string): Html {
   return html`<bdi>${text}</bdi>`;
 }
@@ -55,8 +55,8 @@ const ENTITIES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Replaces control characters, except tabs and line ends, with U+FFFD. Lone surrogates are replaced when the
- * page is encoded.
+ * Escapes markup, and replaces control characters, except tabs and line ends, with U+FFFD. Lone surrogates
+ * are replaced when the page is encoded.
  */
 function escaped(text: string): string {
   return text

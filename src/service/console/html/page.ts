@@ -46,8 +46,8 @@ export interface Menu {
 }
 
 /**
- * The paths of style sheet and script. Their URLs contain a digest, so that browsers do not use old versions
- * from their cache.
+ * The paths of the style sheet, the icon and the script. The URLs of the style sheet and the script contain a
+ * digest, so that browsers do not use old versions from their cache.
  */
 const STYLE_PATH = '/pages/style.css';
 const ICON_PATH = '/pages/icon.svg';

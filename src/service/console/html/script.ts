@@ -82,7 +82,7 @@ if (form === null && shown.size > 0 && !/[?&]refresh=/.test(location.search)) {
       if (!isPaused) say('bad', problem instanceof TypeError ? 'no answer since ' + lostAt + ' UTC' : problem.message);
     }
   };
-  // After the last one has come: some pages take longer than this.
+  // Waits 2 s after each response, because some pages take longer than 2 s to load.
   const followOn = () => follow().finally(() => setTimeout(followOn, 2000));
   setTimeout(followOn, 2000);
   pause.addEventListener('click', () => {

@@ -13,8 +13,8 @@ export interface HtmlColumn<Row> {
 type Cell<Row> = HtmlColumn<Row>['cell'];
 
 /**
- * Functions that create columns of a table. On a phone, the label of the column is used, unless another label
- * is given.
+ * Functions that create columns of a table. On a phone, each cell has the label of its column, unless
+ * `phoneLabel` is another label.
  */
 export const column = {
   /** Returns a column that names the row. A phone shows it first. */
