@@ -9,8 +9,8 @@ interface Hits {
 
 interface Aim extends Hits {
   /**
-   * Hits only requests of this family. If absent, hits all requests except requests to the control path
-   * and the pages. For a fault of a stream: only `replay`, or only `compliance`.
+   * Hits only requests of this family of endpoints. If absent, hits all requests except requests to the
+   * control path and the pages. A fault of a stream can only name `replay` or `compliance`.
    */
   readonly endpoint?: Endpoint | undefined;
   /** Hits only requests whose path and query contain this string. */

@@ -31,7 +31,7 @@ export interface LiveResponseOptions {
  */
 const BATCH_BYTES = 64 * 1024;
 
-/** The number of messages that are kept for people who look at the stream. */
+/** The number of recent messages to keep for the console. */
 const KEPT_MESSAGES = 3;
 
 const LINE_END = Buffer.from('\r\n');
@@ -96,7 +96,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
         this.#cutHere();
         return;
       }
-      // Only a message with a multi-byte character can be cut inside one, so other messages are sent unchanged.
+      // A message without a multi-byte character cannot be cut inside one, so it is sent whole.
     } else {
       this.#recent[this.#messages++ % KEPT_MESSAGES] = message;
       this.#rate.add();

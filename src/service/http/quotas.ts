@@ -74,7 +74,7 @@ export class Quotas {
   }
 }
 
-/** Counts the requests of one rate in a window that slides with the service's clock. */
+/** Counts the requests of one rate by the service's clock, in a sliding window or by UTC day. */
 export class RateWindow {
   readonly rate: Rate;
   readonly #clock: Pick<Clock, 'now'>;
@@ -156,7 +156,7 @@ export function checkRate(
   if (full === undefined) return;
   throw new HttpProblem(429, message(full), {
     ...headers?.(),
-    // The wait is at least 1 s. It would be 0 if the clock has passed the end of the wait in the meantime.
+    // At least 1 s. If the clock has moved since the check, the wait may already be over.
     'Retry-After': String(Math.max(1, Math.ceil(full.wait() / SECOND))),
   });
 }

@@ -36,7 +36,7 @@ export class RequestListener {
   /** A serial number for each connection, shown in the request log. */
   readonly #connections = new WeakMap<Socket, number>();
   #lastConnection = 0;
-  /** For each connection, its last request without a complete response. */
+  /** For each connection, a promise that resolves when its last request is answered. */
   readonly #pipelined = new WeakMap<Socket, Promise<void>>();
 
   constructor(routes: readonly Route[], context: ServiceContext) {
@@ -71,7 +71,7 @@ export class RequestListener {
 
   /**
    * Handles the requests of one connection one after another, and requests of other connections in between. A
-   * client may send thousands of requests at once, which Node reads as one piece.
+   * client may send thousands of requests at once, which Node then parses in one go.
    */
   async #afterEarlier(socket: Socket, respond: () => Promise<void>): Promise<void> {
     const earlier = this.#pipelined.get(socket);

@@ -158,7 +158,7 @@ function isCounted({ endpoint }: LoggedRequest): boolean {
   return endpoint !== 'pages' && endpoint !== 'control';
 }
 
-/** Returns an address in the form for the console: without secrets, and truncated if it is long. */
+/** Returns an address as the console shows it: without secrets, and truncated if it is long. */
 export function shownAddress(url: string): string {
   const text = withoutSecrets(url);
   return text.length > MAX_ADDRESS_LENGTH ? `${text.slice(0, MAX_ADDRESS_LENGTH)}…` : text;

@@ -85,7 +85,7 @@ export type Handler<Parts> = (
   parts: Parts,
 ) => HandlerResponse | Promise<HandlerResponse>;
 
-/** The addresses of a family: for each pattern, a handler for each method. */
+/** The routes of a family of endpoints: for each path pattern, a handler for each method. */
 export type RouteTable<Parts> = Readonly<Record<string, Readonly<Record<string, Handler<Parts>>>>>;
 
 /**

@@ -16,7 +16,10 @@ export interface Rate {
 /** The limits of the real service. */
 const STRICT = {
   queryCharacters: 2048,
-  /** The maximum number of phrases and proximities in a query. With more, a query is "too complex to process". */
+  /**
+   * The maximum number of phrases and proximity operators in a query. With more, a query is "too complex to
+   * process".
+   */
   queryPhrases: 100,
   maxResultsMin: 10,
   maxResultsMax: 500,
