@@ -26,7 +26,7 @@ export const MAX_CREATE_BYTES = 16 * 1024 * 1024;
 type Given = Readonly<Record<string, unknown>>;
 
 /**
- * Reads and checks a body.
+ * Reads and checks the body of a request that creates a job.
  *
  * @throws HttpProblem 400 with all problems of the body.
  */
@@ -90,7 +90,7 @@ function readFormat(given: Given, problems: string[]): Format {
 
 function checkPublisher(given: Given, { publisher }: CreateChecks, problems: string[]): void {
   const name = textOf('publisher', given, problems);
-  // Samples of clients write the publisher with a capital letter.
+  // Published examples of client code write the publisher with a capital letter.
   if (name !== undefined && name.toLowerCase() !== publisher.toLowerCase())
     problems.push(invalid('publisher', `The only publisher is '${publisher}'.`));
   const { streamType } = given;

@@ -106,8 +106,8 @@ export class JobEndpoints {
     await this.jobs.remove();
     this.jobs = new ServiceJobs(this.context);
     this.#loaded = undefined;
-    // Another process may hold the lock of the state folder. Therefore, this changes nothing in the folder
-    // unless this process runs jobs.
+    // `#load` takes the lock of the state folder. A service that runs no jobs and restores none must not keep
+    // it, because another process may need it.
     if (this.#opened === undefined && kept.length === 0) return;
     await this.#load();
     await this.jobs.add(kept);
@@ -140,7 +140,10 @@ interface JobParts {
   checkReads(): void;
 }
 
-/** The time that a response waits for work that is due by the clock, in milliseconds of real time. */
+/**
+ * The maximum time that a response waits until jobs have done the work that is due by the service's clock, in
+ * milliseconds of real time.
+ */
 const MAX_WAIT_MS = 100;
 
 const BASE = '/historical/:product/accounts/:account/publishers/:publisher';

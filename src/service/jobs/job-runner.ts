@@ -266,7 +266,7 @@ interface Waiter {
   readonly acquired: (at: number) => void;
 }
 
-/** Limits the number of concurrent holders. All other jobs wait in a queue. Times are by the service's clock. */
+/** Limits how many jobs work at the same time. All other jobs wait in a queue. Times are by the service's clock. */
 export class Semaphore {
   #free: number;
   readonly #queue: Waiter[] = [];

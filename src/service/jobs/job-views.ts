@@ -55,7 +55,7 @@ export function jobView(runner: JobRunner, address: JobAddress, activityCountOff
   };
 }
 
-/** Returns the response to a create: the job and its rules. */
+/** Returns the response to a request that creates a job: the job and its rules. */
 export function createdView(
   runner: JobRunner,
   outcomes: readonly RuleOutcome[],
@@ -64,7 +64,7 @@ export function createdView(
   return withRules(jobView(runner, address), outcomes, runner.job.requestedAt);
 }
 
-/** Returns the response to a create with invalid rules. */
+/** Returns the response to a request that creates a job with invalid rules. */
 export function invalidView(
   request: CreateRequest,
   outcomes: readonly RuleOutcome[],

@@ -10,7 +10,7 @@ import type { DataFile, JobRecord } from './job-record.js';
 import { type JobDependencies, JobRunner, Semaphore } from './job-runner.js';
 import { JobStore } from './job-store.js';
 
-/** A job with its files, in the form that the job's runner uses. */
+/** A job with its files, from which a `JobRunner` is created. */
 interface StoredJob {
   readonly job: JobRecord;
   readonly files: DataFile[];
