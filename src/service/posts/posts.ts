@@ -20,7 +20,7 @@ import {
 import { type GivenPost, type ReadPost, readGiven, secondOf } from './read-given.js';
 import { renderPost } from './render-post.js';
 
-/** A post in the form in which an archive of one format serves it. */
+/** A post in one of the two formats, with its search terms. */
 export interface PostInFormat extends ArchivedPost {
   readonly terms: ReadonlySet<string>;
 }
@@ -37,7 +37,10 @@ interface AddedPost extends ContainedPost {
   /** The argument with which the same post can be added again. */
   readonly given: string | NewPost;
   readonly at: number;
-  /** The format of an exact post; absent for a completed post, which exists in both formats. */
+  /**
+   * The format of a post given as exact JSON. Absent for a post that the service has completed, which exists
+   * in both formats.
+   */
   readonly format: Format | undefined;
   in(format: Format): PostInFormat;
 }
@@ -164,14 +167,17 @@ export class Posts {
     return this.#added.size === 0;
   }
 
-  /** @internal The format in which the service serves posts; the default format until something determines it. */
+  /**
+   * @internal The format in which the service serves posts: `original`, unless the archive, the option
+   * `format` or a post given as exact JSON determines another.
+   */
   get format(): Format {
     return this.#format ?? this.#asked ?? this.#formatOfExact() ?? 'original';
   }
 
   /**
-   * @internal Sets the format that the service serves. Refuses exact posts that have the other format, and adds
-   * the posts of the option `posts`.
+   * @internal Sets the format that the service serves, and adds the posts of the option `posts`. Refuses
+   * posts given as exact JSON in the other format.
    */
   open(format: Format): void {
     this.#format = format;
@@ -340,8 +346,8 @@ function added(
 }
 
 /**
- * Refuses an exact post whose format is not the one that the service serves. Completed posts exist in both
- * formats.
+ * Refuses a post given as exact JSON in another format than the service serves. A post that the service has
+ * completed exists in both formats.
  */
 function checkFormat(format: Format | undefined, served: Format, at: string): void {
   if (format !== undefined && format !== served)

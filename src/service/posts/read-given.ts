@@ -63,7 +63,7 @@ export function splitPosts(given: Buffer): readonly Buffer[] {
     parseExact(body);
     return [body];
   } catch {
-    // The error is ignored, because JSON on several lines is not a single document.
+    // This text is not one JSON document, so it is read as one object per line.
   }
   return body
     .toString()
@@ -128,7 +128,10 @@ function fieldsOf(value: Readonly<Record<string, unknown>>, at: string): ReadPos
   return { at, kind: 'fields', fields: value as NewPost };
 }
 
-/** Reads every member that the service will read from a post, so that no read can fail later. */
+/**
+ * Checks a post given as exact JSON. Reads every member that the service will read, so that no later read can
+ * fail.
+ */
 function exactPost(activity: Activity, at: string): ReadPost {
   try {
     const { format, id, author, postedAt } = activity;
