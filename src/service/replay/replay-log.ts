@@ -1,6 +1,6 @@
 import { formatSent, type Window } from '../../base/time.js';
 
-/** A replay in the form for the console. Times are in epoch milliseconds by the service's clock. */
+/** A replay, as the console shows it. Times are in epoch milliseconds by the service's clock. */
 export interface LoggedReplay {
   readonly number: number;
   readonly streamType: string;

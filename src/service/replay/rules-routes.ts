@@ -129,12 +129,12 @@ const TABLE: RouteTable<RuleParts> = {
   [`${BASE}.json`]: { GET: list, POST: change, DELETE: remove },
 };
 
-/** Reads the body of an add or a validation: `{"rules":[{"value","tag"?}]}`. */
+/** Reads the body of a request that adds or validates rules: `{"rules":[{"value","tag"?}]}`. */
 function readRules(body: Uint8Array): readonly RequestedRule[] {
   return rulesOf(objectOf(body).rules);
 }
 
-/** Reads the body of a get by id: `{"rule_ids":[integer]}`. */
+/** Reads the body of a request for rules by id: `{"rule_ids":[integer]}`. */
 function readRuleIds(body: Uint8Array): readonly string[] {
   if (!Array.isArray(objectOf(body).rule_ids)) throw badBody();
   // Ids have 63 bits, so `JSON.parse` would round them.
@@ -144,8 +144,8 @@ function readRuleIds(body: Uint8Array): readonly string[] {
 }
 
 /**
- * Reads the body of a delete, which has either `rules` or `rule_ids`. A rule without a value is accepted, but
- * matches no rule of the stream.
+ * Reads the body of a request that deletes rules, by `rules` or by `rule_ids`. A rule without a value is
+ * accepted, but matches no rule of the stream.
  */
 function readDeletion(body: Uint8Array): RequestedRules {
   const { rules, rule_ids: ids } = objectOf(body);
@@ -186,7 +186,7 @@ function isId(id: unknown): boolean {
 /** The number of rules in a chunk of a response. */
 const CHUNK_RULES = 1_000;
 
-/** Returns the body of the response to list and get: `{rules: [{value, tag, id}], sent}`. */
+/** Returns the body of a response that lists rules: `{rules: [{value, tag, id}], sent}`. */
 function rulesBody(rules: readonly KnownRule[], now: number): readonly Uint8Array[] {
   const chunks = [Buffer.from('{"rules":[')];
   for (let at = 0; at < rules.length; at += CHUNK_RULES) {
