@@ -52,7 +52,7 @@ export interface UsageBody extends Dates {
  *
  * @throws StorageError if the stored usage cannot be read.
  * @example
- * const report = await usageReport(context, { bucket: 'day' });
+ * const report = await buildUsageReport(context, { bucket: 'day' });
  */
 export async function buildUsageReport(
   { settings, clock, usage }: ServiceContext,

@@ -356,7 +356,10 @@ function keysOf(kind: number, { from, to }: Window): { start: Buffer; end: Buffe
   return { start: dayKey(kind, from), end: dayKey(kind, to) };
 }
 
-/** Returns the start of the keys of one kind for a day: the first day that begins at or after an instant. */
+/**
+ * Returns the lowest key of one kind (ids or totals) for the first UTC day that begins at or after an
+ * instant.
+ */
 function dayKey(kind: number, ms: number): Buffer {
   const key = Buffer.of(kind, 0, 0, 0, 0);
   key.writeUInt32BE(Math.min(Math.max(0, Math.ceil(ms / DAY)), 0xffff_ffff), 1);

@@ -30,7 +30,7 @@ const report: Handler<ServiceContext> = async ({ url }, context) =>
 const NAMES = ['bucket', 'fromDate', 'toDate'];
 
 /**
- * Reads and checks the parameters.
+ * Reads and checks the parameters of a request for the usage report.
  *
  * @throws HttpProblem 400 with all problems of the parameters.
  */
