@@ -5,11 +5,14 @@ import { isLoopback } from '../../base/is-loopback.js';
 export interface OAuthOptions {
   /** The consumer key of the application that may request engagement totals. @default 'local-application' */
   readonly consumerKey?: string | undefined;
-  /** The secret of that application, which signs its requests. @default 'local-application-secret' */
+  /**
+   * The secret of the application with `consumerKey`, which signs its requests. @default
+   * 'local-application-secret'
+   */
   readonly consumerSecret?: string | undefined;
   /** The consumer key of an application that the operator has not approved. @default 'unapproved-application' */
   readonly unapprovedConsumerKey?: string | undefined;
-  /** The secret of that application, which signs its requests. @default 'unapproved-application-secret' */
+  /** The secret of the application with `unapprovedConsumerKey`. @default 'unapproved-application-secret' */
   readonly unapprovedConsumerSecret?: string | undefined;
   /**
    * The callback addresses that are registered for the applications; `oob` shows a PIN. By default, `oob` and

@@ -88,7 +88,10 @@ interface ReactionWindow {
   readonly ids: Set<string>;
 }
 
-/** Joins the windows of posts that overlap. Other windows stay separate, because years may be between them. */
+/**
+ * Returns the time windows in which retweets of and replies to these posts are searched. Joins windows that
+ * overlap. Other windows stay separate, because years may be between them.
+ */
 function reactionWindows(
   posts: readonly ArchivedPost[],
   lengthMs: number,

@@ -132,7 +132,7 @@ const FIELDS = ['tweet_ids', 'engagement_types', 'groupings'];
 const LARGEST_ID = 2n ** 63n - 1n;
 
 /**
- * Reads and checks a body.
+ * Reads and checks the body of a request for engagement totals.
  *
  * @throws HttpProblem 400 with all problems of the body, one per line.
  */

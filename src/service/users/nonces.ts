@@ -55,7 +55,7 @@ export class Nonces {
    * Marks a nonce as used.
    *
    * @param owner The application and the token. Another owner may use the same nonce.
-   * @returns The nonce in the form to store it; `undefined` if it was used before.
+   * @returns The nonce to store; `undefined` if it was used before.
    */
   use(owner: string, timestamp: number, nonce: string): UsedNonce | undefined {
     const entry = createHash('sha256')
@@ -80,8 +80,8 @@ export class Nonces {
     if (nonces.has(entry)) return false;
     nonces.add(entry);
     this.#used.set(timestamp, nonces);
-    // If there are too many nonces, drops the nonces of the oldest second. From then on, requests with its
-    // timestamp are refused.
+    // If there are too many nonces, drops the nonces of the oldest second. From then on, refuses requests
+    // with timestamps up to that second.
     if (++this.#size > this.#max && this.#used.size > 1)
       this.forget(Math.min(...this.#used.keys()) + 1);
     return true;
