@@ -13,7 +13,7 @@ import { splitPosts } from './posts/read-given.js';
 import { createService, PORT } from './service.js';
 import { SERVICE_OPTIONS, type ServiceOptions } from './service-options.js';
 
-/** Settings of options that are durations. On the command line, their unit is seconds. */
+/** The details of flags that are durations. On the command line, their unit is seconds. */
 const SECONDS = { placeholder: 'seconds', unit: SECOND };
 const NAME = { placeholder: 'name' };
 
@@ -102,8 +102,8 @@ const PARENT_CHECK_MS = 250;
 const ARGUMENTS = process.argv.slice(process.argv[2] === 'service' ? 3 : 2);
 
 /**
- * The variable for the token if `--token` is not given. A variable is safer than a flag, because other users of
- * a machine can read command lines.
+ * The environment variable for the token, used if `--token` is not given. A variable is safer than a flag,
+ * because other users of a machine can read command lines.
  */
 const TOKEN_VARIABLE = 'MILLRACE_SERVICE_TOKEN';
 

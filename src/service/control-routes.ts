@@ -173,8 +173,8 @@ const listRequests: Handler<ControlParts> = async ({ url, signal }, { requests: 
 };
 
 /**
- * Converts numbers in the query. Text that is not a number stays text, so that the check of options refuses
- * it by name.
+ * Converts numbers in the query. Text that is not a number stays text, so that the validation of options
+ * refuses it with the name of the option.
  */
 function numbersOf(texts: Readonly<Record<string, string | undefined>>): object {
   const numbers: Record<string, number | string> = {};

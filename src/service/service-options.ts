@@ -80,11 +80,14 @@ export interface ServiceOptions extends SampleOptions, OAuthOptions, UsageOption
   readonly searchTimeoutMs?: number | undefined;
   /**
    * The minimum time that a job stays in each of its states, in milliseconds by the service's clock. One
-   * number for all states, or an object with some of them.
+   * number for all states, or an object with numbers for some of the states.
    * @default 500, but 1_000 for `estimating` and 2_000 for `running`
    */
   readonly jobDwellMs?: number | Partial<JobDwell> | undefined;
-  /** The price of a job day in quotes, in US dollars. By default, the subscription includes the cost. */
+  /**
+   * The price that quotes name for each UTC day of a job's time window, in US dollars. By default, the
+   * subscription includes the cost.
+   */
   readonly jobDollarsPerDay?: number | undefined;
   /** Whether a data file ends in an `info` line. @default true */
   readonly jobInfoLine?: boolean | undefined;
@@ -152,7 +155,9 @@ export interface UsageOptions {
   readonly accountStatus?: 'active' | 'inactive' | undefined;
 }
 
-/** The minimum time in each state that a job leaves without a request, in milliseconds. */
+/**
+ * The minimum time that a job stays in each state that ends without a customer's decision, in milliseconds.
+ */
 export interface JobDwell {
   readonly opened: number;
   readonly estimating: number;

@@ -129,8 +129,8 @@ export const LONG_TEXTS = Date.UTC(2017, 10, 7);
 export const ENRICHED = Date.UTC(2016, 6, 29);
 
 /**
- * The time after which posts are hardly ever retweeted or replied to, except by a chain of retweets, in
- * milliseconds.
+ * Nearly all retweets and replies follow a post within this time, in milliseconds. Only a chain of retweets
+ * can take longer.
  */
 export const REACTIONS = 12 * HOUR;
 

@@ -422,7 +422,7 @@ const RELATIONS = [
   { first: QUOTES, terms: QUOTE_TERMS },
 ];
 
-/** Returns these terms together with the terms of the words of a link. */
+/** Returns `terms` together with the search terms of the words of a link. */
 function linkTerms(
   terms: readonly string[],
   { url, display }: { readonly url: string; readonly display: string },

@@ -66,7 +66,7 @@ export function linkCode(index: number): string {
   return code;
 }
 
-/** The number of invented names. Small indices stand for famous names. */
+/** The number of invented names. Posts contain names with small indices far more often. */
 export const NAMES = 32_768;
 
 /** Returns an invented name of a band, a town or a product. The word occurs in no other part of a post. */

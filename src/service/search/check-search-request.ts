@@ -30,7 +30,9 @@ export interface SearchParts {
 export interface EndpointParameters<Parameters> {
   readonly endpoint: Endpoint;
   readonly names: readonly string[];
-  /** Reads the parameters with their defaults, as JSON, and adds problems to `problems`. */
+  /**
+   * Returns the values of these parameters, with defaults for absent ones. Adds any problems to `problems`.
+   */
   read(given: GivenParameters, problems: string[]): Parameters;
 }
 

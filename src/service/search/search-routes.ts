@@ -14,7 +14,7 @@ export function searchRoutes(context: ServiceContext): readonly Route[] {
   ];
 }
 
-/** Wraps the handler of a page. A request that was answered counts for the usage report. */
+/** Wraps a handler, so that each request that it has answered counts for the usage report. */
 const counted =
   (page: Handler<SearchParts>): Handler<SearchParts> =>
   async (incoming, parts) => {
