@@ -1,7 +1,8 @@
 // Writes posts to a SQLite database, each once. Rows and checkpoint are committed in one
-// transaction, so you can kill it at any moment and run it again. `15-into-sqlite.ts 202401010000
-// 202401020000` uses this window instead of the last 30 days. If MILLRACE_BASE_URL or MILLRACE_URL
-// is set, it searches there, otherwise in a local service.
+// transaction, so you can kill the script at any moment and run it again. Pass two dates, such as
+// `202401010000 202401020000`, to search that time range instead of the last 30 days. If
+// MILLRACE_BASE_URL or MILLRACE_URL is set, the script searches there, otherwise in a local
+// service.
 import { mkdirSync } from 'node:fs';
 import Database from 'libsql'; // the same calls as better-sqlite3; or `DatabaseSync` of node:sqlite
 import { type Activity, account, committed, dedupe, pipeline, search } from 'millrace';

@@ -43,7 +43,7 @@ const ALONE = [
   '25-observed.ts',
 ];
 
-/** Runs an example in an empty folder. A shell command may read its output. */
+/** Runs an example in an empty folder. `behind` is a shell command that may read its output. */
 function run(
   example: string,
   args: readonly string[] = [],

@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { samplePosts } from 'millrace/service';
 
-// Answers search requests after a delay. Each minute of the window has a page of 500 posts, newest
-// first. All pages are prepared in advance. If the parent process sends any message, the server
-// answers with the maximum number of requests that it has received in one second.
+// Answers search requests after a delay. Each minute of the time range has a page of 500 posts,
+// newest first. All pages are prepared in advance. If the parent process sends any message, the
+// server answers with the maximum number of requests that it has received in one second.
 const [minutes = 0, latencyMs = 0] = process.argv.slice(2).map(Number);
 const TO = Date.UTC(2022, 9, 4);
 const MINUTE = 60_000;
