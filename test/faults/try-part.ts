@@ -18,7 +18,7 @@ export interface TryOptions {
    * again.
    */
   readonly doneOf?: ((cell: Cell) => CellResult | undefined) | undefined;
-  /** No further trial starts after this time, which is by `performance.now()`. */
+  /** No further trial starts after this time of `performance.now()`. */
   readonly endAt?: number | undefined;
   readonly onFailure?: ((cell: Cell, seed: number, message: string) => void) | undefined;
   /** Called when a cell ends. */

@@ -88,7 +88,7 @@ const usage: KeptByLmdb = {
         const found = await store.days({ from: 0, to: 10 * DAY });
         const sum = found.reduce((all, { requests }) => all + requests, 0);
         const hasFirst = found.some(({ day }) => day === 0);
-        // The highest bit of the sum tells which step was added last.
+        // Step `n` adds 2 ** n requests, so the highest bit of the sum tells the last step.
         const last = Math.floor(Math.log2(Math.max(1, sum)));
         const step = last === PRUNES - 1 && !hasFirst ? PRUNES : last;
         const days = new Map<number, { ids: Set<string>; requests: number }>();

@@ -101,8 +101,8 @@ const OUTPUTS: readonly KeptOutputs[] = [
 export const SINKS: readonly string[] = OUTPUTS.map(({ name }) => name);
 
 /**
- * Returns the outputs of a sink and its checkpoint. Every output that has its final name must be
- * complete.
+ * Describes how the outputs of a sink and its checkpoint are kept on disk. Every output that has
+ * its final name must be complete.
  */
 export async function keptOutputs(library: URL, name: string): Promise<KeptFiles> {
   const millrace = await loadModule(library, 'index');
@@ -125,8 +125,8 @@ type Found = Readonly<Record<string, readonly string[]>>;
 
 /**
  * Reads the records of files with a final name. Readers skip all other files.
- *
- * @param isParquet Whether a resumed run may split the records into files differently.
+ * @param isParquet Whether the outputs are Parquet. A resumed run may split their records into
+ * files differently, so the records of all files are compared together.
  */
 async function readOutputs(files: readonly RegExp[], isParquet: boolean): Promise<Found> {
   const found: Record<string, string[]> = {};

@@ -13,7 +13,7 @@ export interface SweepOptions {
   readonly calls?: number | undefined;
   /** Returns numbers from 0 to 1 that select which unsynced changes survive a power cut. */
   readonly random: () => number;
-  /** Creates the disk, for tests of the sweep. */
+  /** Creates the simulated disk. Only for tests of `sweepDisk` itself. */
   readonly disk?: (() => SimulatedDisk) | undefined;
 }
 

@@ -25,7 +25,7 @@ export interface SystemCall {
 
 const CHANGES =
   'openat,open,creat,close,lseek,write,writev,pwrite64,pwritev,pwritev2,ftruncate,truncate,fallocate,copy_file_range,sendfile,dup,dup2,dup3,fsync,fdatasync,sync_file_range,msync,mmap,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat';
-/** Calls that the model of the disk does not support. */
+/** System calls that the simulation of power cuts does not support. */
 const UNKNOWN =
   /^(pwritev2?|truncate|fallocate|copy_file_range|sendfile|dup[23]?|sync_file_range|msync|rename)/;
 

@@ -11,8 +11,8 @@ import type { WireProxy } from './wire-proxy.js';
 
 const MIB = 2 ** 20;
 /**
- * With these values, the server takes 4 s for 40 MiB, and the publisher has at most 2 MiB of
- * unacknowledged data.
+ * A slow link: 40 MiB take 4 s to reach the server. The publisher has at most 2 MiB (8 posts of 256
+ * KiB) of unacknowledged data.
  */
 const SLOW = { msPerMiB: 100, maxInFlight: 8, limitBytes: 24 * MIB };
 /** The servers accept messages of up to 1 MiB. This padding makes a post too large for them. */

@@ -86,7 +86,7 @@ function withAuthor({ activity }: ArchivedPost, index: number): ArchivedPost {
   return archived(new Activity(Buffer.from(raw)));
 }
 
-/** Returns posts by the user and by another author. Some of them are deleted. */
+/** Returns posts by the signed-in user and by other authors. Some of them are deleted. */
 export function engagementPosts(): readonly ArchivedPost[] {
   made ??= keptPosts();
   const { from, to } = WINDOWS.engagement;

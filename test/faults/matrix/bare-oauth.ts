@@ -17,8 +17,8 @@ interface SignedBody {
 }
 
 /**
- * Sends a signed POST request with a form, which is signed too, or with JSON. Returns the body of
- * the response.
+ * Sends a signed POST request. Its body is JSON, or a form, which is part of the signature. Returns
+ * the body of the response.
  */
 export function postSigned(
   { consumerKey, consumerSecret }: Pick<Addresses, 'consumerKey' | 'consumerSecret'>,

@@ -121,7 +121,7 @@ export class ComplianceEvents {
   /** The posts and users that have had the right tombstone since the last event was sent. */
   readonly #right = new Set<Subject>();
   /**
-   * For each post or user, the number of its events that were recorded when a process was killed.
+   * For each post or user, how many of its events were recorded when the last process was killed.
    */
   readonly #kept = new Map<Subject, number>();
   readonly #texts = new Set<string>();
@@ -226,8 +226,8 @@ export class ComplianceEvents {
       }
       this.burst();
       await sleep(this.#random.whole(2, 12));
-      // The service reports its time at the start of a connection. The clock must not advance
-      // between this and the first event on the connection.
+      // The clock must not advance between the start of a connection and its first event, because
+      // the service reports its time at the start.
       while (connections < this.#connections()) {
         connections = this.#connections();
         await sleep(SUBSCRIBE_MS);

@@ -60,10 +60,13 @@ export interface Fault {
    * @default 1
    */
   readonly draws?: number | undefined;
-  /** Returns how a pipeline must react to the fault, or why there is nothing to try. */
+  /**
+   * The size of the text added to each compliance event, in bytes.
+   * @default 0
+   */
   readonly eventBytes?: number | undefined;
   readonly world?: ((row: Row) => WorldOptions) | undefined;
-  /** Returns how a row must react to the fault, or why there is nothing to try. */
+  /** Returns how a pipeline must react to the fault, or why there is nothing to try. */
   expects(row: Row): Expectation | { readonly none: string };
   plant(setting: FaultSetting): Promise<Planted> | Planted;
 }

@@ -36,7 +36,7 @@ const NOT_SEEN = { none: 'a function of the caller keeps posts out of the thread
 const AS_MADE = { none: 'files stay as the service made them' };
 const AS_SEARCH = { none: 'its source is that of `search`, which has the cell' };
 
-/** Returns the expectation of each pipeline for a fault of its connections. */
+/** Returns a function that tells how a pipeline must react to a fault of its connections. */
 const network =
   (expected: Expectation, { sinks = false } = {}) =>
   ({ name }: Row): Expectation | { readonly none: string } => {
@@ -466,7 +466,7 @@ function diskRows(expected: Expectation) {
 }
 
 /**
- * A text that is larger than the 16 MiB that a record may have. It is so varied that its gzip is
+ * A string that is larger than the 16 MiB that a record may have. It is so varied that its gzip is
  * not refused as a bomb.
  */
 const PADDING = Array.from({ length: 600_000 }, (_, index) =>

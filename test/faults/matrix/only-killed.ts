@@ -228,7 +228,10 @@ async function moveToStore({ out }: Attempt, file: string): Promise<{ readonly n
   return { name };
 }
 
-/** Returns the files whose calls the checkpoint records, by their names relative to the folder. */
+/**
+ * Returns the files for which the checkpoint records that `onFile` was called, by their names
+ * relative to the folder.
+ */
 async function recordedCalls(out: string): Promise<ReadonlySet<string>> {
   const text = await readFile(path.join(out, 'checkpoint.json'), 'utf8').catch(
     () => '{"files":[]}',

@@ -43,7 +43,7 @@ export async function parquetRows(bytes: Buffer): Promise<Found> {
   return rows.map(({ id, raw }) => [String(id), hashOf(raw)]);
 }
 
-/** The columns that worker threads read, combined into one string. */
+/** The column values of a post that worker threads read. */
 interface Cells {
   readonly id: bigint | string;
   readonly text: string;

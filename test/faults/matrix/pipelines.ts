@@ -395,7 +395,8 @@ export const rulesBeside = (input: string) => path.join(path.dirname(input), 'ru
 const REPLAY_MEMORY = 4 * 2 ** 20;
 
 /**
- * Returns the items that a pipeline has committed. By default, the pipeline writes posts as lines.
+ * Returns the items that a pipeline has committed. A pipeline without a `committed` function writes
+ * posts as lines.
  */
 export async function committedOf(pipeline: Pipeline, out: string): Promise<Found> {
   return pipeline.committed?.(out) ?? postsOf(await committedLines(out));

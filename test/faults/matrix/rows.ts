@@ -159,7 +159,10 @@ async function storeTexts(
   return input;
 }
 
-/** Returns the texts of files with ten posts each. */
+/**
+ * Returns the texts of files with the engagement posts of ten minutes each, by the name of the
+ * file.
+ */
 function engagementTexts(): ReadonlyMap<string, string> {
   const texts = new Map<string, string>();
   for (const { at, activity } of engagementPosts()) {
@@ -298,7 +301,7 @@ async function storeDamaged(setting: RowSetting): Promise<Prepared> {
       const key = hasLine ? records.length : bytes.toString();
       expected.set(`damaged ${name} ${key}`, hashOf(bytes.toString('latin1')));
     }
-    // The outputs contain a line for this post, but no row.
+    // Files of lines contain this post, but tables do not, because its time is invalid.
     const untimed = `{"id":1,"id_str":"${name}","created_at":"never"}`;
     records.push(Buffer.from(untimed));
     expected.set(name, hashOf(untimed)).set(`damaged ${name} ${untimed}`, hashOf(untimed));

@@ -53,8 +53,9 @@ export function aim({ row, random, clean }: AimSetting, accepts: (sent: Sent) =>
 }
 
 /**
- * Limits a response of the compliance stream to the messages that it has in any run. The number of
- * events that are sent before the stream connects, and so come from a replay, differs between runs.
+ * Limits a response of the compliance stream to the messages that every run receives. The number of
+ * events that are sent before the stream connects differs between runs. A replay delivers these
+ * events.
  */
 function inAnyRun({ messages, ...sent }: Sent): Sent {
   return { ...sent, messages: messages.slice(0, BURST_EVENTS) };
