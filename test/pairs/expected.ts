@@ -63,7 +63,7 @@ const STAGES = {
     const window = row['dedupe.window'] === '2' ? 2 : Number.POSITIVE_INFINITY;
     let passed: string[] = [];
     return items.filter(item => {
-      // The id of an author is the last digit of the author's name. A masked post keeps this digit.
+      // The last two digits of a post's id determine its author, even if the post is masked.
       const key = row['dedupe.key'] === 'author' ? String(Number(item.id.slice(-2)) % 3) : item.id;
       if (passed.includes(key)) return false;
       passed = [...passed, key].slice(-window);

@@ -236,8 +236,8 @@ export class JetStreamRow {
 }
 
 /**
- * Returns a post in the form in which the sink has it. A sink of lines replaces each line feed in a
- * post with a space.
+ * Returns a post as the sink stores it. A sink of lines replaces each line feed in a post with a
+ * space.
  */
 function inOneLine(raw: Buffer, row: Row): string {
   const keeps = row['flow.(sink)'] === 'committed' || row['fromJetStream.item'] === 'given';

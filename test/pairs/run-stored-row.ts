@@ -75,7 +75,7 @@ export async function tombstonesOfPairs(): Promise<Tombstones> {
 export class RowRun {
   readonly row: Row;
   readonly seen = new Map<string, unknown[]>();
-  /** What `write` got: the items; with `encode`, one string for each call. */
+  /** The items that `write` got. With `encode`, one string for each call. */
   readonly target: StandIn<unknown>;
   readonly fs: FileSystem;
   readonly disk: SimulatedDisk | undefined;

@@ -79,7 +79,7 @@ export const SERVICE_VALUES: ValuesOfStages = {
     totals: { ...unset, require: is('require'), report: is('report') },
     onVerdict: calls('onVerdict'),
     shard,
-    // Whether the totals that the service states are the totals of the files.
+    // Whether the service states the right totals for the files.
     '(totals)': { right: is(0), wrong: is(0) },
   },
   gunzip: { plain: { ...unset, refuse: is('refuse') }, maxBytes: numbers(1e6) },
