@@ -31,7 +31,7 @@ export function listedJob(url: string): jobs.DeliveredJob {
   };
 }
 
-/** Returns the window of an hour that ended an hour ago. */
+/** Returns the time range of an hour that ended an hour ago. */
 export function pastHour(): { readonly fromDate: Date; readonly toDate: Date } {
   const hour = 3_600_000;
   return { fromDate: new Date(Date.now() - 2 * hour), toDate: new Date(Date.now() - hour) };

@@ -178,7 +178,8 @@ const FAULTS: readonly (Fault | undefined)[] = [
 for (const fault of FAULTS) {
   round++;
   for (const [name, call] of Object.entries(CALLS)) {
-    // `skip` counts only the requests of this call. A compliance stream continues after the fault.
+    // Plants the fault for each call, so that `skip` counts only the requests of this call. A
+    // compliance stream continues after the fault.
     if (fault !== undefined)
       service.faults.plant(fault.kind === 'status' ? { ...fault, message: echo(name) } : fault);
     const stopped = AbortSignal.timeout(name === 'compliance' ? bySuite(700, 2_000) : 30_000);

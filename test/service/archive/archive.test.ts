@@ -142,8 +142,8 @@ describe.each(['sample', 'folder'])('the search of a %s archive', kind => {
   const cases = fc.record({
     rule: rules,
     format: fc.constantFrom('original' as const, 'activity_streams' as const),
-    // The windows contain only posts in the list. Outside of it, the sample archive has further
-    // posts.
+    // Limits the time ranges to the list of posts, because the sample archive has further posts
+    // outside of it.
     window: windows.map(({ from, to }) => ({
       from: Math.max(from, START),
       to: Math.max(Math.min(to, END), START),

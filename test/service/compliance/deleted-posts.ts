@@ -12,7 +12,7 @@ export function deletion(id: string, at = NOW): string {
 
 export type Event = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
-/** Creates ten posts per minute for the two days before `NOW`. They are by many authors. */
+/** Creates a post per minute for the two days before `NOW`, by many authors. */
 export function manyPosts(): ArchivedPost[] {
   return Array.from({ length: 2 * 24 * 60 }, (_, i) => {
     const at = NOW - 2 * DAY + i * MINUTE - 56_789;
