@@ -48,7 +48,7 @@ function keep<Child extends ChildProcess>(child: Child): Child {
 export function endChildren(): void {
   for (const { pid } of running) {
     try {
-      // Without a process id, the child was never started.
+      // A child without a process id was never started.
       if (pid !== undefined) process.kill(-pid, 'SIGKILL');
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;

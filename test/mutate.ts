@@ -43,8 +43,7 @@ function mutantOf(value: unknown, index: number): Mutant {
 }
 
 /**
- * Plants a mistake in the text of the mistake's file.
- *
+ * Returns the text of a source file with the mistake in it.
  * @throws Error if `from` does not occur exactly once.
  */
 export function mutated(text: string, { file, from, to, mistake }: Mutant): string {

@@ -5,7 +5,7 @@
 export type Suite = 'everyday' | 'all' | 'nightly';
 
 /**
- * The environment variable that tells processes which tests start which suite is running.
+ * The environment variable that tells the child processes of tests which suite is running.
  * `vitest.config.ts` sets it.
  */
 export const SUITE = 'MILLRACE_SUITE';

@@ -83,7 +83,7 @@ async function printed(command: string): Promise<string> {
   return stdout;
 }
 
-/** Starts a command. When it has written this file, kills the command and all its processes. */
+/** Starts a command, and kills it and all its processes when it has written this file. */
 async function killAfter(file: string, command: string): Promise<void> {
   const child = shell(command);
   const ended = outputOf(child);

@@ -7,7 +7,7 @@ import { collectGarbage } from '../collect-garbage.js';
 import { all, blocks, cutAt, cuts, filesOf, until } from '../json/cut.js';
 import { document } from '../json/json-documents.js';
 
-/** Generates an array that is at the end of a path. Other members surround it. */
+/** Generates a document with an array at the end of a path of keys, among other members. */
 const placed = fc
   .record({
     path: fc.array(fc.oneof(fc.string(), fc.constantFrom('a.b', '__proto__', '0')), {

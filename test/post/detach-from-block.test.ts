@@ -19,7 +19,7 @@ const POST = JSON.stringify({
   text: 'snow',
   retweeted_status: { id_str: '9', created_at: 'Wed Oct 10 20:19:24 +0000 2018', text: 'ice' },
 });
-/** A type that items of all the kinds below have. */
+/** The intersection of all item types that the tests below pass to `detached()`. */
 type Held = Buffer & { readonly activity: Activity } & readonly [Activity & Buffer];
 const EVENT = '{"delete":{"status":{"id_str":"5","user_id_str":"6"},"timestamp_ms":"1"}}';
 

@@ -330,8 +330,8 @@ describe('a commit of committed()', () => {
   it('passes a unique token to each call of `write`', async () => {
     const target = new StandIn<number>();
     const source = new Flow<number>(async function* () {
-      // Some of the batches have a cursor. Between two others, there are more rows than the sink
-      // can hold without a cursor.
+      // Some batches have a cursor. Between two of these, there are more rows than the sink can
+      // hold without a cursor.
       for (const [index, items] of batchesOf(numbers(12).map(() => 4)).entries())
         yield index % 4 === 3 || index < 3 ? { items, cursor: { next: index } } : { items };
     });

@@ -368,7 +368,8 @@ function applied(bytes: Buffer, change: Change): Buffer {
 }
 
 /**
- * Decides which changes of names survive. The oldest ones do, as with the journal of a file system.
+ * Decides which changes of names survive: always the oldest ones, as with the journal of a file
+ * system.
  */
 function settleFolder(folder: SimulatedFolder, random: () => number, done: Set<Node>): void {
   const kept = Math.floor(random() * (folder.changes.length + 1));

@@ -17,7 +17,7 @@ import { printJson, style, type Value } from '../print-json.js';
 
 const postInBytes = PostInBytes.ofThread() as PostInBytes;
 
-/** Returns the properties of a post, and of the post that it quotes, that rules read. */
+/** Returns the properties that rules read from a post, and from a post that it quotes. */
 function partOf(fields: PostFields): object {
   const { text, hashtags, cashtags, mentions, links, media, isQuote, replyTo } = fields;
   return { text, hashtags, cashtags, mentions, links, media, isQuote, replyTo };

@@ -26,8 +26,8 @@ const options = () => ({
 const nameOf = ({ path: file }: WrittenFile) => path.basename(file);
 
 /**
- * Runs a pipeline in which the call for one of the files may fail. Returns the names of the files
- * for which calls were made.
+ * Returns a function that runs a pipeline, and the names of the files for which it has called
+ * `onFile`. The call for the file with the name `fails` fails.
  */
 function runs(handing: Partial<FilesOptions<string>>, callOnFile: (file: WrittenFile) => unknown) {
   const called: string[] = [];
