@@ -106,7 +106,7 @@ export class TermCounts {
   }
 }
 
-/** The number of counted posts that have the same weight as a guess. */
+/** The weight of a guess, as a number of counted posts. */
 const GUESSED_POSTS = 500;
 
 /**

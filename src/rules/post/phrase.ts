@@ -73,8 +73,8 @@ export function holdsProximity(
 }
 
 /**
- * Returns whether each word has its own token, from 0 to `distance` tokens after the word's place in a phrase
- * that starts at `start`.
+ * Returns whether each word has a separate token near its place in a phrase that starts at `start`. The token
+ * may be at this place or up to `distance` tokens later.
  */
 function fits(
   tokens: readonly string[],
