@@ -298,7 +298,7 @@ export function committedResult(
 
 type CommittedConfig = Checked<AnyCommittedOptions, typeof OPTIONS> & { readonly rows: number };
 
-/** A sink `committed` as a branch of `tee`. */
+/** What `tee` reads from a sink `committed` that ends one of its branches. */
 export class CommittedSink {
   readonly fs: FileSystem;
   readonly options: CommittedConfig;

@@ -189,8 +189,8 @@ export async function prepareFolder(fs: FileSystem, file: string): Promise<void>
 }
 
 /**
- * Prints a checkpoint in blocks. A single string for a checkpoint that lists many thousands of files would
- * double the memory that these files take.
+ * Prints a checkpoint in blocks. If it lists many thousands of files, a single string would take as much
+ * memory as the list.
  */
 function* print({ state, owner, cursor, files, completed }: CheckpointText): Generator<Uint8Array> {
   const output = files.filter(({ branch }) => branch !== DAMAGED);

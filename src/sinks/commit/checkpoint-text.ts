@@ -211,7 +211,7 @@ export interface Pending {
   readonly rows: number;
   /** The cursor after these rows, as JSON, or `null`. */
   readonly cursor: string;
-  /** Whether no rows come after these rows. */
+  /** Whether these are the last rows of the run. */
   readonly isLast: boolean;
 }
 

@@ -130,7 +130,7 @@ export class DamagedLog implements DamagedRecords {
     if (!isSettled())
       for (const object of objectsIn(cursor))
         for (const [stage, count] of this.#counts.get(object) ?? []) stage.settle(count);
-    // Records of an earlier run that were not reported again so far may still be reported again.
+    // Records of an earlier run that this run has not reported yet may still be reported again.
     const rest = cursor === undefined ? [] : [...this.#kept.values()].map(([place]) => place);
     for (const place of [...rest, ...this.#stages.map(({ first }) => first)])
       if (place !== undefined && place.byte < (settled.get(place.path) ?? Number.POSITIVE_INFINITY))

@@ -53,7 +53,7 @@ export class RowEncoder {
     return this.#encoding !== undefined;
   }
 
-  /** Returns the rows of a flow as blocks. */
+  /** Returns the rows of a flow as blocks of encoded rows. */
   batches(input: AsyncIterable<unknown>, pull: Pull): Batches<EncodedRows> {
     const encoding = this.#encoding;
     // If damaged records are logged, each must be reported before the cursor that follows it. Therefore, the

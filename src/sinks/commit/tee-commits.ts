@@ -169,7 +169,7 @@ export class TeeCommits {
     const active = this.#active;
     if (target === undefined || active.length === 0) return;
     if (active.some(({ waiting }) => waiting === undefined)) return;
-    // This is checked again, because a branch that had no open files when the commit was planned may have
+    // This is checked again, because a branch that had no open files when the commit became due may have
     // started files since then.
     const due = await this.#committer.due();
     if (this.#target !== target) return;

@@ -16,7 +16,7 @@ export interface InputCursor extends Cursor {
   readonly tee: 'input';
 }
 
-/** A cursor of the input, and its number in order. A later cursor has a higher number. */
+/** A cursor of the input, and its sequence number. A later cursor has a higher number. */
 export interface InputCursorOf {
   readonly number: number;
   readonly cursor: Cursor;

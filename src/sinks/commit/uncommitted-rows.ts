@@ -298,8 +298,9 @@ export class UncommittedRows implements CheckpointStore {
   }
 
   /**
-   * Whether an incremental run has no rows yet, only the cursor that it starts from. Without transactions,
-   * this cursor is saved immediately, because until it is saved, another run may deliver different rows.
+   * Whether to save the cursor that an incremental run starts from, before any rows have arrived. Without
+   * transactions, this is necessary, because a repeated run that starts from another cursor may deliver
+   * different rows.
    */
   get #fixesWindow(): boolean {
     return this.#incremental && this.#held === 0 && !this.#target.hasTransactions;

@@ -15,7 +15,6 @@ interface Entry {
   users: number;
 }
 
-/** A file to open. */
 interface FileToOpen {
   readonly part: string;
   /**

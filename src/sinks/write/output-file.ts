@@ -65,7 +65,10 @@ export class OutputFile implements PartFile {
   named = false;
   /** Whether the file has ended. Nothing can be added to it then. */
   ended: boolean;
-  /** The result of `counted` when this file got its last item. */
+  /**
+   * How many items all files together had received since the last commit when this file received its last
+   * item.
+   */
   lastItem = 0;
   readonly #shared: SharedByFiles;
   /** The encoder, which is created with the first item. */

@@ -89,7 +89,7 @@ export class Outputs implements SharedByFiles, FilesByPath {
     this.parts = new PartFiles(fs, this.#names, options, this.#ended.signal);
   }
 
-  /** Returns the files for a path. */
+  /** Returns the object that creates the files for a path. */
   open(path: string): NumberedFiles {
     const { maxBytes } = this.#options;
     if (maxBytes === undefined) return new NumberedFiles(this, path, maxBytes);
@@ -149,8 +149,8 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   /**
-   * Returns whether a commit is due in order to end files. It is due if a file has become full since the last
-   * `settle`, or if the files that still get items have the required number of items on average.
+   * Returns whether files should end, so that a commit is due: a file has become full since the last
+   * `settle`, or the files that still get items have the required number of items on average.
    */
   takeFilled(): boolean {
     const { wholeFiles } = this.#format;

@@ -51,7 +51,7 @@ export interface PartFile {
   named: boolean;
 }
 
-/** A range of a file. */
+/** A range of bytes in a file. */
 interface PartRange {
   readonly file: PartFile;
   readonly position: number;

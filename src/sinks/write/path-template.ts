@@ -249,7 +249,7 @@ export function untagged(origin: string | undefined): DataError {
   );
 }
 
-/** Returns the output for an item. */
+/** A function that returns the output for an item. */
 export type PickOutput<T, O> = (item: T, origin: string | undefined) => O;
 
 type Keys = Map<string | number, Keys | object>;
