@@ -5,7 +5,10 @@ import type { PostColumnName, posts } from './post-columns.js';
 import { rowReader } from './row-reader.js';
 import { type Columns, listColumns, TABLE_OPTIONS } from './table-options.js';
 
-/** The type of the columns that one entry of a list adds. */
+/**
+ * The columns that one entry of a list adds: the post column with this name, the column itself, or all
+ * columns of a table.
+ */
 type ColumnsOf<Entry> = Entry extends PostColumnName
   ? (typeof posts)[Entry]
   : Entry extends { readonly name: string; readonly value: unknown }

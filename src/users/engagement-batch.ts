@@ -35,7 +35,7 @@ export interface BatchResponse {
   /** The totals of each grouping, by the name of the grouping. */
   readonly totals: ReadonlyMap<string, CountTree>;
   readonly problems: readonly EngagementProblem[];
-  /** The error, if no post in the batch has totals. */
+  /** Set if no post in the batch has totals: the service's refusal. */
   readonly refused?: AuthorizationError | undefined;
 }
 

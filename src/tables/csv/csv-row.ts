@@ -8,7 +8,7 @@ const FORMULA = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/;
  * that text ends a `COPY`.
  */
 const QUOTED = /[",\r\n]|^\\\.$/;
-/** The cell of an empty string. */
+/** The CSV field of an empty string. */
 export const EMPTY = '""';
 
 /**

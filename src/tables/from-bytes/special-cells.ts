@@ -53,8 +53,8 @@ function textCells(post: PostBytes): CellsOfColumns {
   const [own, shown, lang] = [find(SHOWN.text), find(SHOWN.text, 'shown'), find(OWN.lang)];
   const langCell = fieldCell(OWN.lang, 'own')!;
   /**
-   * Returns the result for a byte that cannot be part of a prefix: 0, or -1 if an escape such as `\u0040`
-   * starts there, because it may stand for a character of a prefix.
+   * Returns the result of `afterPrefix` for text that does not continue a prefix at this position: 0, or -1
+   * if an escape such as `\u0040` starts there, because the escape may be a character of a prefix.
    */
   const noPrefix = (place: number) => (isTextAt(bytes, ASCII_ESCAPE, place) ? -1 : 0);
 

@@ -58,7 +58,7 @@ export const DATA_PAGE_V2 = 3;
 /** Columns of a row group that are encoded together, because they are in the same part of each `RowBlock`. */
 export interface ColumnsToEncode {
   readonly types: readonly ColumnType[];
-  /** The part of each block that contains these columns, in the order of the blocks. */
+  /** For each `RowBlock`, the part that contains these columns. */
   readonly parts: readonly Uint8Array[];
   readonly compression: ParquetCompression;
 }

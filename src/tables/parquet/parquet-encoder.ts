@@ -74,7 +74,7 @@ export class ParquetEncoder {
   #blocks: (RowBlock | Promise<RowBlock>)[] = [];
   #blockRows = 0;
   #builtBytes = 0;
-  /** The last row group that is being encoded in other threads; it resolves when it is encoded. */
+  /** Resolves when the last row group that was passed to other threads is encoded. */
   #last: Promise<unknown> | undefined;
 
   constructor(format: ParquetFormat, inThread: RunInThread | undefined) {

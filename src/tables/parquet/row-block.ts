@@ -15,12 +15,12 @@ export interface RowBlock {
 /** The number of parts into which the columns of a block are divided. */
 export const PARTS = 4;
 
-/** Returns the columns that belong to a part. */
+/** Returns the columns in one part of a `RowBlock`. */
 export function columnsOfPart<T>(columns: readonly T[], part: number): T[] {
   return columns.filter((_, index) => index % PARTS === part);
 }
 
-/** A column in a part of a block. */
+/** One column in one part of a `RowBlock`. */
 export interface BlockColumn {
   /** The number of values, not counting nulls. */
   readonly count: number;
@@ -82,7 +82,7 @@ export class RowBlockBuilder {
 /** No decoded strings are kept, because they are copied immediately. */
 const KEEPS_NOTHING: DecodingUser = { leave() {} };
 
-/** Writes the cells of rows to a block. */
+/** Writes the cells of rows to a `RowBlock`. */
 export class BlockCells implements CellWriter {
   /** The block to which cells are added. May be replaced only between rows. */
   rows: RowBlockBuilder;

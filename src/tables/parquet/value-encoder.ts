@@ -27,7 +27,7 @@ export interface EncodedBounds {
   readonly max: Uint8Array;
 }
 
-/** What `encode-values.as` exports. */
+/** The exports of the WebAssembly module `encode-values.as`. */
 interface Exports {
   readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
   beginColumn(kind: number, width: number, isList: number): void;
@@ -73,7 +73,7 @@ declare const WebAssembly: {
   readonly Instance: new (module: object) => { readonly exports: unknown };
 };
 
-// Addresses in the memory of the module.
+// Addresses in the memory of the WebAssembly module.
 const SNAPPY_TABLE = 1024;
 const SAMPLE_TABLE = 34 * 1024;
 const MINIMUM = 42 * 1024;
@@ -129,7 +129,7 @@ export class ValueEncoder {
     this.#bytes = Buffer.from(this.#exports.memory.buffer);
   }
 
-  /** Starts a column. `blocks` has the column as it is in each block, in the order of the blocks. */
+  /** Starts a column. For each `RowBlock`, `blocks` has the part of the column that is in this block. */
   begin(type: ColumnType, blocks: readonly BlockColumn[]): void {
     this.#blocks = blocks;
     this.#scalar = scalarOf(type);
