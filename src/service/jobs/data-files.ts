@@ -17,7 +17,7 @@ interface DataParts {
 
 /**
  * Returns the route of data files under signed URLs. They are on a separate origin, or, if the service has a
- * token, on the origin of the service. Until it expires, the URL alone grants access.
+ * token, on the origin of the service. Anyone who has a URL can download the file until the URL expires.
  */
 export function dataRoutes(parts: DataParts): readonly Route[] {
   const family = { endpoint: 'job-files', errorBody: messageErrorBody } as const;
@@ -156,7 +156,7 @@ export function dataPath(
   return `/${folder.join('/')}/${createdOn}/${snapshotOf(job)}/${segmentPath(segment)}`;
 }
 
-/** Returns the name of a downloaded file. */
+/** Returns the name under which clients save a data file. */
 export function localName(job: JobRecord, segment: number): string {
   return `${snapshotOf(job)}_${segmentPath(segment).replaceAll('/', '_')}`;
 }

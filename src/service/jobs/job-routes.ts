@@ -69,8 +69,9 @@ export class JobEndpoints {
   }
 
   /**
-   * Whether the service has only one origin. With a token, clients may use other addresses for the service, for
-   * example from outside a container. The service then knows only the address in a request.
+   * Whether data files have the origin of the service itself. This is so with a token, because clients may
+   * then use other addresses for the service, for example from outside a container. Only the address in a
+   * request is known to work.
    */
   get #hasOneOrigin(): boolean {
     return this.context.settings.token !== undefined;

@@ -193,7 +193,10 @@ export class JobRunner {
     });
   }
 
-  /** Does the work of a state whose concurrency a semaphore limits, and waits for the dwell time of the state. */
+  /**
+   * Does the work of `estimating` or `running`, in which only a limited number of jobs can be at the same
+   * time. Then waits until the dwell time of the state is over.
+   */
   async #work(
     phase: 'estimating' | 'running',
     work: (archive: Archive) => Promise<(since: number) => JobChange>,
