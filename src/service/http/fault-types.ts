@@ -65,7 +65,7 @@ export interface DelayFault extends Aim {
   readonly ms: number;
 }
 
-/** A page of counts times out: it ends after a number of whole buckets. */
+/** A page of counts times out: it ends after `buckets` whole buckets. */
 export interface CountsTimeoutFault extends Aim {
   readonly kind: 'counts-timeout';
   readonly buckets: number;
@@ -109,7 +109,7 @@ export interface ContentCutFault extends Aim {
   readonly end?: 'reset' | 'close' | 'finish' | undefined;
 }
 
-/** The `activity_count` at the end of a replay is wrong by a number. */
+/** The `activity_count` at the end of a replay is wrong: `by` is added to it. */
 export interface WrongCountFault extends Aim {
   readonly kind: 'wrong-count';
   readonly by: number;

@@ -68,7 +68,7 @@ export class Faults {
     return this.#effects.get(id) ?? 0;
   }
 
-  /** @internal Counts an effect of a fault that was matched. */
+  /** @internal Records that a fault has changed a response. */
   tookEffect(fault: Fault): void {
     const id = this.#ids.get(fault);
     if (id !== undefined) this.#effects.set(id, this.effects(id) + 1);

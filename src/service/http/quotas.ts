@@ -15,7 +15,7 @@ export type RateName = {
 
 /** A rate, with the number of remaining requests. */
 export interface Quota {
-  /** The name of the counted requests. */
+  /** What is counted, such as `search and counts`. */
   readonly label: string;
   readonly rate: Rate;
   /** The number of remaining requests; `Infinity` without a limit. */
@@ -58,7 +58,7 @@ export class Quotas {
     return window;
   }
 
-  /** Resets all windows. */
+  /** Forgets the counted requests of all rates. */
   reset(): void {
     for (const window of this.#windows.values()) window.reset();
   }
@@ -104,7 +104,7 @@ export class RateWindow {
     return freed === undefined ? perMs : freed + perMs - now;
   }
 
-  /** Resets the window. */
+  /** Forgets all counted requests. */
   reset(): void {
     this.#times = [];
   }
