@@ -198,7 +198,7 @@ ${command('curl', curlOf(`${address}?${new URLSearchParams(given)}`, {}))}${comm
 
 const BUCKETS = [MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY, 365 * DAY];
 const MAX_BARS = 62;
-/** The time that a page waits for counts, in milliseconds of real time. */
+/** The maximum time that a page waits for counts, in milliseconds of real time. */
 const COUNT_MS = 2_000;
 
 /** Renders the counts of the window, in as many buckets as fit in the chart. */

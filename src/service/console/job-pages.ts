@@ -117,10 +117,10 @@ function filesCard({ job, files }: JobRunner, url: URL): Html {
   return html`<section class="card" aria-labelledby="files"><h2 id="files">Files</h2>${list}</section>`;
 }
 
-/** The number of posts on a page of a file. */
+/** The number of posts of a data file on one page. */
 const FILE_POSTS = 10;
 
-/** Returns the posts of a file, in the order of the file. */
+/** Shows the posts of a data file, in the order of the file. */
 async function showFile(visit: Visit): Promise<PageContent> {
   const { jobs, url, path } = visit;
   const runner = await find(visit, path.uuid ?? '');
@@ -140,7 +140,7 @@ async function showFile(visit: Visit): Promise<PageContent> {
   };
 }
 
-/** Returns the posts on one page of a file. */
+/** Returns those posts of a data file that one page shows. */
 async function postsOf(path: string, first: number): Promise<readonly Activity[]> {
   const posts: Activity[] = [];
   let at = 0;

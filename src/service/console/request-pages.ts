@@ -143,7 +143,7 @@ function stateOfAnswer({ status, durationMs, cut, endpoint }: LoggedRequest): Ht
 function detailsOf(request: LoggedRequest, baseUrl: string): Html {
   const { method, address, body, error, endpoint, connection, quotas = [] } = request;
   const left = quotas.filter(quota => isLimited(quota) && quota.left < quota.rate.requests);
-  // Signed requests cannot be repeated, and forms are not stored.
+  // Signed requests cannot be repeated, and forms are not stored. An address with `…` is incomplete.
   const isRepeatable =
     !['oauth', 'engagement', 'job-files', 'pages'].includes(endpoint ?? '') &&
     !address.includes('…');

@@ -117,7 +117,7 @@ export class Sessions<User> {
     return this.#cookie(request, '', '; Max-Age=0');
   }
 
-  /** Sets the message of the page and the element at `location`. */
+  /** Sets the message to show on the page, and in the element, that `location` names. */
   setMessage(request: IncomingMessage, location: string, message: Message): void {
     const session = this.#session(this.#idOf(request) ?? '');
     if (session === undefined) return;

@@ -103,7 +103,7 @@ main:focus { outline: none; }
 progress { width: 100%; height: 0.5rem; accent-color: var(--accent); }
 meter { width: 5rem; height: 0.8rem; vertical-align: middle; }
 
-/* Commands: a click selects all of one */
+/* Commands: a click selects a whole command */
 .command { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.25rem; }
 .command figcaption { color: var(--quiet); font-size: 0.85rem; }
 button.copy { min-height: 1.75rem; padding: 0 0.5rem; font-size: 0.8rem; }
@@ -154,7 +154,7 @@ td.number, th.number { text-align: right; white-space: nowrap; }
 .long { display: block; max-height: 9.2em; overflow-y: auto; font-size: 0.8rem; }
 @media (max-width: 23.99rem) { .wide .brand span span { display: none; } }
 @media (min-width: 48rem) { .word { white-space: nowrap; } }
-/* On a phone, a row is its header and state in a line, and the rest in the lines below */
+/* On a phone, the first line of a row has its header and state, and the lines below have the other cells */
 @media (max-width: 47.99rem) {
   table, caption, tbody { display: block; }
   thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
