@@ -70,7 +70,7 @@ export function controlRoutes(
   ];
 }
 
-/** Returns the options for `account()`, so that a client in another process uses the identity of this service. */
+/** Returns the options for `account()` with which a client in another process connects to this service. */
 const showAddresses: Handler<ControlParts> = ({ request }, { addresses, settings }) =>
   jsonResponse(200, addresses(originOf(request, settings)));
 

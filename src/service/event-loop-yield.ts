@@ -35,7 +35,7 @@ export class EventLoopYield {
     return performance.now() - this.#began > WORK_MS;
   }
 
-  /** Yields if it is due. */
+  /** Yields to the event loop if `isDue`. */
   async pause(): Promise<void> {
     if (this.isDue) {
       const turn = lastTurn.then(() => setImmediate());

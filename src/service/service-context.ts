@@ -14,7 +14,7 @@ import type { UsageMeter } from './usage/usage-meter.js';
 import type { OAuthProvider } from './users/oauth-provider.js';
 import type { SignedRequests } from './users/signed-requests.js';
 
-/** The objects that the endpoints of all families use. */
+/** The objects that all endpoints use. */
 export interface ServiceContext {
   readonly settings: ServiceSettings;
   readonly clock: Clock;

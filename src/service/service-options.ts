@@ -200,7 +200,7 @@ function withoutBrackets(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1');
 }
 
-/** Returns an option that takes a segment of a path. */
+/** Returns an option whose value is one segment of a URL path. */
 const name = <Else extends string>(meaning: string, otherwise: Else) =>
   special<string, Else>(
     meaning,

@@ -36,7 +36,7 @@ export async function findAuthor(
   return author?.handle.toLowerCase() === name.toLowerCase() ? author : undefined;
 }
 
-/** The limits of a look-up. */
+/** The signal and the deadline that can end a look-up. */
 export interface LookUpLimits {
   readonly signal: AbortSignal;
   readonly deadline?: Deadline | undefined;

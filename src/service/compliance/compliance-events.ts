@@ -14,7 +14,7 @@ export interface ComplianceParts {
   onError(error: unknown): void;
 }
 
-/** An injected event. */
+/** An injected event, as snapshots store it. */
 export interface KeptEvent {
   /** The time in epoch milliseconds. */
   readonly at: number;
@@ -97,7 +97,7 @@ export class Compliance {
     this.#injected = injected;
   }
 
-  /** Returns whether a post is hidden at a given time. */
+  /** Returns whether compliance events hide a post at a given time. */
   hides({ id, at, activity }: ArchivedPost, asOf: number): boolean {
     if (this.hidesNothing) return false;
     const original = activity.retweeted;

@@ -8,7 +8,7 @@ export interface PrintedEvent {
   readonly at: number;
   /** The partition, 1 to 8. */
   readonly partition: number;
-  /** The exact message. */
+  /** The event as JSON, exactly as the stream sends it. */
   readonly json: string;
 }
 

@@ -29,7 +29,7 @@ const HIDING: Readonly<Record<string, readonly [reason: string, hides: boolean]>
 /** Compliance events injected by a test, and the posts that they hide. */
 export class InjectedEvents {
   readonly #events: PrintedEvent[] = [];
-  /** For each kind and id, the changes that hide posts or show them again. */
+  /** For each post and user, by kind and id, the events that hide it or show it again. */
   readonly #changes = new Map<string, Change[]>();
 
   get isEmpty(): boolean {

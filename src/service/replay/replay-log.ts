@@ -48,7 +48,7 @@ export interface ReplayInfo {
   readonly sent: number;
   /** The number of messages sent. */
   readonly activityCount: number;
-  /** The starts of failed minutes. */
+  /** The start of each failed minute, in epoch milliseconds. */
   readonly minutesFailed: readonly number[];
   readonly unprocessed: Window | undefined;
 }

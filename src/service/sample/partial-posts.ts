@@ -64,7 +64,7 @@ export function linkTo(expanded: string, display: string): Link {
   return { url: '', expanded, unwound: '', display, title: '', description: '' };
 }
 
-/** Returns the link that a quote contains to the quoted post. */
+/** Returns the link to the quoted post that a quote contains. */
 export function pageLink(quoted: SampleHead, drafts: SampleDrafts): Link {
   const page = postPage(quoted, drafts);
   return linkTo(page, pageDisplay(page));
@@ -86,7 +86,7 @@ export function postWith(fields: Partial<PostFields>): PostFields {
 }
 
 export function wordsIn(text: string): readonly string[] {
-  // Most calls pass a name that is a single word.
+  // Most calls pass a name that is a single word, for which the tokeniser is not needed.
   if (/^[a-z]+$/i.test(text)) return [text.toLowerCase()];
   return tokenise(text, SEARCH.accents).words;
 }

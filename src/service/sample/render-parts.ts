@@ -203,7 +203,7 @@ function renderMedium(
       : isAnimation
         ? `,"video_info":{"aspect_ratio":[16,9],"variants":[{"bitrate":0,"content_type":"video/mp4","url":"https://video.twimg.com/tweet_video/${code}.mp4"}]}`
         : '';
-  // In `entities`, every kind is a photo.
+  // In `entities`, the type of all media is `photo`.
   const type = !extended ? 'photo' : isVideo ? 'video' : isAnimation ? 'animated_gif' : 'photo';
   return `{"id":${id},"id_str":"${id}","indices":[${at.start + shift},${at.end + shift}],"media_url":"http://${image}","media_url_https":"https://${image}","url":"${at.url}","display_url":"pic.twitter.com/${at.url.slice(13)}","expanded_url":"${postPage(draft, drafts)}/${kind}/1","type":"${type}","sizes":{"thumb":${size([150, 150], 'crop')},"small":${size(small, 'fit')},"medium":${size(small, 'fit')},"large":${size(large, 'fit')}}${video}}`;
 }

@@ -153,7 +153,7 @@ export function resolveRequest<Parameters>(
   };
 }
 
-/** Returns the value of a parameter that is a string. */
+/** Returns the value of a parameter, which must be a string. */
 export function stringParameter(
   name: string,
   given: GivenParameters,
