@@ -86,8 +86,12 @@ function copyOf(file: Buffer): Buffer {
  * Cuts a file in which each line is one complete JSON object, faster than `LineFramer` does. Returns
  * `undefined` for any other file.
  */
-function cutLines(bytes: Buffer, limits: CheckedLimits, kind: RecordKind): Records | undefined {
-  const records = new Records(bytes, kind);
+function cutLines(
+  bytes: Buffer,
+  limits: CheckedLimits,
+  kind: RecordKind,
+): SplitRecords | undefined {
+  const records = new SplitRecords(bytes, kind);
   const lines = new ObjectLines('\n', limits);
   for (let from = 0; from < bytes.length; from = lines.next) {
     const count = lines.find(bytes, from, bytes.length);
@@ -102,12 +106,12 @@ async function cutRecords(
   bytes: Buffer,
   limits: CheckedLimits,
   kind: RecordKind,
-): Promise<Records> {
+): Promise<SplitRecords> {
   const framed: Buffer[] = [];
   const framer = new LineFramer('\n', limits, undefined);
   await framer.push(bytes, framed);
   await framer.end(framed);
-  const records = new Records(bytes, kind);
+  const records = new SplitRecords(bytes, kind);
   let end = 0;
   for (const { length } of framed) {
     // Searches for the start of the record, because the framer may return a copy that has no position. Only
@@ -119,12 +123,12 @@ async function cutRecords(
   return records;
 }
 
-class Records {
+class SplitRecords {
   /**
    * V8 discards the optimised code for a class if a garbage collection finds no object of it, for example
    * between two files. This object prevents that.
    */
-  static readonly staying: unknown = new Records(Buffer.alloc(0), {
+  static readonly staying: unknown = new SplitRecords(Buffer.alloc(0), {
     name: '',
     mark: () => 0,
     item: () => undefined,

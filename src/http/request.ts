@@ -228,7 +228,7 @@ function bodyError(error: unknown, url: string): Error {
  * and such a request is free and counts towards no limit.
  *
  * @param responses The value of `clock.responses` at the start of the run. If it has changed since then, a
- *   response has already set the clock, and no request is sent.
+ *   response has already arrived, and no request is sent.
  * @throws ConnectionError, or the signal's reason.
  */
 export async function learnServiceTime(

@@ -61,7 +61,7 @@ export interface FileToEncode {
 }
 
 /** Bytes of a file, in order. Joining them would take as much memory again. */
-export type Pieces = readonly Uint8Array[];
+export type ByteChunks = readonly Uint8Array[];
 
 /** Encodes the items of one file. */
 export interface Encoder<Entry> {
@@ -85,12 +85,12 @@ export interface Encoder<Entry> {
   /** Whether `flush` must be called before anything else is added. */
   readonly full: boolean;
   /**
-   * Returns the next bytes of the file in pieces, which contain everything that was added since the last call.
+   * Returns the next bytes of the file in chunks, which contain everything that was added since the last call.
    * The caller owns their memory.
    */
-  flush(): Pieces | Promise<Pieces>;
+  flush(): ByteChunks | Promise<ByteChunks>;
   /** Returns the last bytes of the file, including everything that was added since the last `flush`. */
-  end(): Pieces | Promise<Pieces>;
+  end(): ByteChunks | Promise<ByteChunks>;
 }
 
 /** The size of the largest buffer in bytes. Larger writes are not faster. */
@@ -162,7 +162,7 @@ class LinesEncoder implements Encoder<Line> {
     this.#used = end;
   }
 
-  flush(): Pieces {
+  flush(): ByteChunks {
     // A block from a thread may be written next, and it must come after the header.
     this.#addHeader();
     const lines = this.#buffer?.subarray(0, this.#used);
@@ -172,7 +172,7 @@ class LinesEncoder implements Encoder<Line> {
     return lines === undefined ? [] : [lines];
   }
 
-  end(): Pieces {
+  end(): ByteChunks {
     return this.flush();
   }
 

@@ -1,5 +1,5 @@
 import type { EncodedBlock } from '../../files/rows.js';
-import type { Buffers, Encoder, FileEntry, Pieces } from './format.js';
+import type { Buffers, ByteChunks, Encoder, FileEntry } from './format.js';
 import { PART } from './output-names.js';
 import type { PartFile, PartFiles } from './part-files.js';
 
@@ -236,7 +236,7 @@ export class OutputFile implements PartFile {
   }
 
   /** Appends the bytes that the encoder has returned for the collected items. */
-  #pass(encoded: Pieces | Promise<Pieces>): void {
+  #pass(encoded: ByteChunks | Promise<ByteChunks>): void {
     const { buffers } = this.#shared;
     const collected = this.#collected ?? NOTHING;
     const { posts, heldBytes } = collected;
@@ -252,11 +252,11 @@ export class OutputFile implements PartFile {
       this.#append(posts, block, 0);
       return;
     }
-    const memory = encoded.reduce((sum, piece) => sum + buffers.memoryOf(piece), 0);
+    const memory = encoded.reduce((sum, chunk) => sum + buffers.memoryOf(chunk), 0);
     buffers.hold(memory - heldBytes);
     const bytes = lengthOf(encoded);
     if (bytes === 0) {
-      for (const piece of encoded) buffers.give(piece);
+      for (const chunk of encoded) buffers.give(chunk);
       return;
     }
     this.#pendingBytes += bytes;
@@ -264,25 +264,25 @@ export class OutputFile implements PartFile {
   }
 
   /**
-   * Appends content to the file. Pieces are compressed if the sink compresses; an encoded block is appended
+   * Appends content to the file. Chunks are compressed if the sink compresses; an encoded block is appended
    * unchanged.
    *
    * @param pending How much of `#pendingBytes` this content accounts for.
    */
-  #append(posts: number, content: Pieces | Promise<EncodedBlock>, pending: number): void {
+  #append(posts: number, content: ByteChunks | Promise<EncodedBlock>, pending: number): void {
     const { buffers, parts } = this.#shared;
     // The block is awaited later. This handler prevents an unhandled rejection if the block fails before
     // that.
     if (content instanceof Promise) content.catch(() => {});
     this.#inTurn(pending, async () => {
       const isEncoded = content instanceof Promise;
-      const { parts: pieces, lineBytes } = isEncoded
+      const { parts: chunks, lineBytes } = isEncoded
         ? await content
         : { parts: content, lineBytes: lengthOf(content) };
       try {
-        return { posts, bytes: await parts.write(this, pieces, isEncoded), lineBytes };
+        return { posts, bytes: await parts.write(this, chunks, isEncoded), lineBytes };
       } finally {
-        for (const piece of pieces) buffers.give(piece);
+        for (const chunk of chunks) buffers.give(chunk);
       }
     });
   }
@@ -311,6 +311,6 @@ export class OutputFile implements PartFile {
 
 const NOTHING: Readonly<Collected> = { posts: 0, heldBytes: 0, blockBytes: 0 };
 
-function lengthOf(pieces: Pieces): number {
-  return pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
+function lengthOf(chunks: ByteChunks): number {
+  return chunks.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }

@@ -16,7 +16,7 @@ import { makeFolder, syncFolder } from '../../storage/folder.js';
 import { type Lock, takeLock } from '../../storage/lock.js';
 import { storageError } from '../../storage/storage-error.js';
 import { FileHandles } from './file-handles.js';
-import { MAX_BUFFER_BYTES, type Pieces } from './format.js';
+import { type ByteChunks, MAX_BUFFER_BYTES } from './format.js';
 import { type OutputNames, PART } from './output-names.js';
 
 export interface PartFilesOptions {
@@ -118,23 +118,23 @@ export class PartFiles {
   }
 
   /**
-   * Appends pieces to a file, and returns the number of bytes that they take on disk. If the sink compresses,
-   * each piece is compressed first, unless it is already encoded.
+   * Appends chunks to a file, and returns the number of bytes that they take on disk. If the sink compresses,
+   * each chunk is compressed first, unless it is already encoded.
    */
-  write(file: PartFile, pieces: Pieces, isEncoded: boolean): Promise<number> {
+  write(file: PartFile, chunks: ByteChunks, isEncoded: boolean): Promise<number> {
     return this.#limit(async () => {
       this.#signal.throwIfAborted();
       const { compression } = this.#options;
       const { bytes: position } = file;
-      // Each piece is a complete gzip member or zstd frame, so a file is still valid after it was truncated
+      // Each chunk is a complete gzip member or zstd frame, so a file is still valid after it was truncated
       // to a committed length.
       const content =
         isEncoded || compression === undefined
-          ? pieces
-          : await Promise.all(pieces.map(piece => compressBlock(piece, compression)));
+          ? chunks
+          : await Promise.all(chunks.map(chunk => compressBlock(chunk, compression)));
       const bytes = content.reduce((sum, { length }) => sum + length, 0);
       await this.#use([{ file, position, bytes }], ([open]) =>
-        this.#guard('write', file.part, () => writePieces(open as OpenFile, content, position)),
+        this.#guard('write', file.part, () => writeChunks(open as OpenFile, content, position)),
       );
       return bytes;
     });
@@ -388,8 +388,8 @@ class OutputFolders {
   }
 }
 
-/** Writes pieces. Small pieces are written together, because a copy takes less time than a write. */
-async function writePieces(file: OpenFile, pieces: Pieces, position: number): Promise<void> {
+/** Writes chunks. Small chunks are written together, because a copy takes less time than a write. */
+async function writeChunks(file: OpenFile, chunks: ByteChunks, position: number): Promise<void> {
   let at = position;
   let next: Uint8Array[] = [];
   let bytes = 0;
@@ -401,10 +401,10 @@ async function writePieces(file: OpenFile, pieces: Pieces, position: number): Pr
     next = [];
     bytes = 0;
   };
-  for (const piece of pieces) {
-    if (bytes > 0 && bytes + piece.length > MAX_BUFFER_BYTES) await write();
-    next.push(piece);
-    bytes += piece.length;
+  for (const chunk of chunks) {
+    if (bytes > 0 && bytes + chunk.length > MAX_BUFFER_BYTES) await write();
+    next.push(chunk);
+    bytes += chunk.length;
   }
   await write();
 }

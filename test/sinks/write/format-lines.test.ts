@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   Buffers,
+  type ByteChunks,
   type Encoder,
   linesFormat,
   MAX_BUFFER_BYTES,
-  type Pieces,
 } from '../../../src/sinks/write/format.js';
 
 const anyLine = fc
@@ -33,7 +33,7 @@ describe('a line encoder', () => {
           const blocks: Buffer[] = [];
           const flush = () => {
             const { size, heldBytes } = encoder;
-            const [block = new Uint8Array()] = encoder.flush() as Pieces;
+            const [block = new Uint8Array()] = encoder.flush() as ByteChunks;
             if (size! > 0) expect(block.length).toBe(size);
             if (size! > 0) expect(buffers.memoryOf(block)).toBe(heldBytes);
             blocks.push(Buffer.from(block));

@@ -91,7 +91,7 @@ it('PartFiles syncs the parents of new folders', async () => {
     expect(opened).toContain(name);
 });
 
-it('PartFiles writes small pieces together, and large pieces without copying them', async () => {
+it('PartFiles writes small chunks together, and large chunks without copying them', async () => {
   const folder = await temporaryFolder();
   const written: Uint8Array[] = [];
   const fs: FileSystem = {
@@ -110,7 +110,7 @@ it('PartFiles writes small pieces together, and large pieces without copying the
   const file = fileAt(path.join(folder, 'posts.parquet'));
   const large = Buffer.alloc(MAX_BUFFER_BYTES, 'a');
   const small = (text: string) => Buffer.from(text);
-  const pieces = [
+  const chunks = [
     small('one'),
     small('two'),
     large,
@@ -118,13 +118,13 @@ it('PartFiles writes small pieces together, and large pieces without copying the
     small('three'),
     small('four'),
   ];
-  const bytes = await parts.write(file, pieces, true);
+  const bytes = await parts.write(file, chunks, true);
   await parts.rename([file]);
   await parts.close();
-  expect(written.map(block => pieces.indexOf(block as Buffer<ArrayBuffer>))).toEqual([
+  expect(written.map(block => chunks.indexOf(block as Buffer<ArrayBuffer>))).toEqual([
     -1, 2, 3, -1,
   ]);
-  const expected = Buffer.concat(pieces);
+  const expected = Buffer.concat(chunks);
   expect(bytes).toBe(expected.length);
   expect((await readFile(file.path)).equals(expected)).toBe(true);
 });
