@@ -1,5 +1,6 @@
 // Writes two hours of yesterday's rule-based stream to one compressed file per hour. The result is
-// complete, or the error lists the missing minutes. If you kill it and run it again, it continues.
+// complete, or the error lists the missing minutes. If you kill the script and run it again, it
+// continues.
 import { account, files, pipeline, replay, replayRules } from 'millrace';
 import { createService } from 'millrace/service';
 

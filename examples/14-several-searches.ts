@@ -1,5 +1,6 @@
 // Runs several searches concurrently as one set of posts. Each post occurs once, even if several
-// queries find it. If you kill it and run it again, each search continues from the checkpoint.
+// queries find it. If you kill the script and run it again, each search continues from the
+// checkpoint.
 import { account, dedupe, files, merge, pipeline, search, tap } from 'millrace';
 import { createService } from 'millrace/service';
 

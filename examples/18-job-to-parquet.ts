@@ -1,5 +1,5 @@
-// Writes the files of a job as a Parquet dataset and queries it with SQL. If you stop it and run it
-// again, it continues. Requires DuckDB: npm install @duckdb/node-api
+// Writes the files of a job as a Parquet dataset and queries it with SQL. If you stop the script
+// and run it again, it continues. Requires DuckDB: npm install @duckdb/node-api
 import { DuckDBInstance } from '@duckdb/node-api';
 import {
   account,

@@ -1,6 +1,6 @@
 // Writes one replay to three sinks at once: raw posts to one file per hour, a table for a
-// spreadsheet, and a live count on stderr. If you kill it and run it again, the files and the table
-// continue from the same post.
+// spreadsheet, and a live count on stderr. If you kill the script and run it again, the files and
+// the table continue from the same post.
 import { type Activity, account, compose, csv, files, filter, pipeline, replay, replayRules, tee } from 'millrace';
 import { createService } from 'millrace/service';
 

@@ -1,5 +1,5 @@
-// Writes posts to DuckDB, each once, with its appender and one transaction. You can kill it at any
-// moment and run it again.
+// Writes posts to DuckDB, each once, with its appender and one transaction. You can kill the script
+// at any moment and run it again.
 import { mkdirSync } from 'node:fs';
 import { DuckDBInstance, DuckDBTimestampTZValue } from '@duckdb/node-api';
 import { type Activity, account, committed, dedupe, pipeline, search } from 'millrace';
