@@ -108,8 +108,8 @@ export interface KillUntilDone {
 }
 
 /**
- * Starts a script repeatedly, and kills it later each time. Stops when a process has ended by
- * itself.
+ * Starts a script repeatedly, and kills it after a random time. The maximum of this time increases
+ * with each kill. Stops when a process has ended by itself.
  */
 export async function killUntilDone({
   start,

@@ -299,8 +299,8 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
       });
     await run('2/2');
     expect(await idsIn(node)).toEqual(numberedIds(100));
-    // These flows have different identities than those above, so the posts published above do not
-    // affect them.
+    // These flows have different identities than the flows above, so the posts published above do
+    // not affect them.
     await run('1/4', 40);
     await run(undefined, 10);
     const whole = await run('3/3', 10).catch(thrown => thrown);

@@ -71,8 +71,8 @@ const STAGES = {
     });
   },
   sample: async (items, row) => {
-    // Only `sample` itself can tell which posts it keeps. Therefore, this calls it with one post at
-    // a time.
+    // Only `sample` itself can tell which posts it keeps, so this loop calls it with one post at a
+    // time.
     const ratio = Number(row['sample.ratio']);
     const seed = row['sample.seed'] === '7' ? 7 : 0;
     const kept: Item[] = [];

@@ -34,7 +34,7 @@ export interface Tampering {
   splits?: number;
 }
 
-/** A response that was forwarded, either completely or up to now. */
+/** A response that was forwarded completely or in part. */
 export interface SeenResponse {
   readonly path: string;
   readonly status: number;
