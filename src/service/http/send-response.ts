@@ -22,8 +22,8 @@ export async function sendResponse(
   const isEarly = isUnread(response.req);
   const gzip =
     stored === undefined &&
-    // An early response is not compressed. The client must see the end of the response before its request body
-    // is read, but gzip would send the end only later.
+    // An early response, sent before the request body was read, is not compressed. The client must see the
+    // end of the response before the service reads that body, but gzip would send the end only later.
     !isEarly &&
     acceptsGzip(response.req.headers['accept-encoding']) &&
     // A cut inside a character needs an uncompressed body.

@@ -155,9 +155,9 @@ function byFile(positions: readonly LinePosition[]): Map<number, AskedLine[]> {
 }
 
 /**
- * Returns the error to throw after a failed read. An error of the system becomes a `StorageError` that names
- * the call. Any other error means that the file changed after its size was compared: it is too short or
- * damaged.
+ * Returns the error to throw after a failed read. A system error becomes a `StorageError`, and a
+ * `MillraceError` stays unchanged. Any other error means that the file changed after its size was compared: it
+ * is too short or damaged.
  */
 function readError(path: string, cause: unknown): unknown {
   return cause instanceof MillraceError || (cause instanceof Error && 'syscall' in cause)

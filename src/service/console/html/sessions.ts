@@ -130,7 +130,7 @@ export class Sessions<User> {
     const session = this.#session(this.#idOf(request) ?? '');
     const said = session?.said;
     if (said?.path === path && said.until > Date.now()) return said;
-    // A request with HEAD or from the script of a page shows no message, so it does not remove one.
+    // Requests with HEAD, and requests by the page's script, show no message, so they do not remove one.
     const isShown = request.method !== 'HEAD' && request.headers['sec-fetch-dest'] !== 'empty';
     if (session !== undefined && isShown) session.said = undefined;
     return undefined;
