@@ -45,7 +45,7 @@ const byPath = Object.fromEntries(files.map(file => [file.path, file]));
 writeFileSync(result, JSON.stringify(byPath));
 
 const percent = ({ run, all }: { run: number; all: number }) =>
-  `${((100 * run) / Math.max(all, 1)).toFixed(1)} %`;
+  all === 0 ? '–' : `${((100 * run) / all).toFixed(1)} %`;
 const folders = new Map<string, FileCoverage[]>();
 for (const file of files) {
   const name = path.relative(root, path.dirname(file.path));
@@ -76,10 +76,7 @@ process.exitCode = code;
 function bundles(): ReadonlyMap<string, ScriptCoverage[]> {
   const found = new Map<string, ScriptCoverage[]>();
   for (const name of names) {
-    const { result: scripts }: { result: ScriptCoverage[] } = JSON.parse(
-      readFileSync(path.join(counts, name), 'utf8'),
-    );
-    for (const script of scripts) {
+    for (const script of scriptsIn(path.join(counts, name))) {
       if (!script.url.startsWith('file:')) continue;
       const file = fileURLToPath(script.url);
       // Tests that import the sources start this script from `dist`.
@@ -91,6 +88,17 @@ function bundles(): ReadonlyMap<string, ScriptCoverage[]> {
     }
   }
   return found;
+}
+
+/** Returns nothing for the file of a process that a test killed while it wrote its counts. */
+function scriptsIn(file: string): readonly ScriptCoverage[] {
+  const text = readFileSync(file, 'utf8');
+  try {
+    return JSON.parse(text).result;
+  } catch {
+    if (text.endsWith('}')) throw new Error(`${file} is damaged`);
+    return [];
+  }
 }
 
 function compiledScript(name: string): Compiled {
