@@ -206,7 +206,7 @@ describe('a project that installs the package', () => {
     expect(await run(script)).toEqual({ functions: expect.any(Number), others: [] });
   });
 
-  it('reads stored files on threads that run the script of the package', async () => {
+  it('reads stored files in worker threads that load the worker script of the package', async () => {
     const script = path.join(project, 'threads.js');
     await writeFile(path.join(project, 'posts.jsonl'), '{"id":1,"id_str":"1"}\n');
     await writeFile(

@@ -114,7 +114,7 @@ describe('the release workflow', () => {
     expect(workflow.match(/id-token: write/g)).toHaveLength(1);
   });
 
-  it('signs in a job that runs neither the build nor a dependency', async () => {
+  it('signs the package in a separate job, which runs neither the build nor a dependency', async () => {
     const workflow = await text('.github/workflows/release.yml');
     const [, all = ''] = workflow.split(/^jobs:\n/m);
     const jobs = Object.fromEntries(

@@ -59,7 +59,7 @@ export interface RowBounds {
  * row is a record that is an item.
  */
 export class FileRecords implements Records {
-  /** The bytes of the file. They are replaced if a column or a step makes records longer. */
+  /** The bytes of the file. A new buffer replaces this one if a step or an added column makes records longer. */
   content: Buffer;
   count = 0;
   starts: Uint32Array;

@@ -411,8 +411,8 @@ const NO_CONTENT = Buffer.alloc(0);
 let constant = { zeros: new Uint32Array(64), ones: new Uint32Array(64).fill(1) };
 
 /**
- * Returns arrays of at least `count` zeros and ones. The arrays never change, so all batches share them.
- * Creating new arrays for each batch would take time.
+ * Returns an array of zeros and an array of ones, each with at least `count` elements. Nobody writes to them,
+ * so all batches share them instead of creating new arrays.
  */
 function filled(count: number): typeof constant {
   if (count > constant.zeros.length)

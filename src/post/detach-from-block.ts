@@ -41,7 +41,7 @@ export function detached<T>(items: readonly T[]): readonly T[] {
   return items.map(item => withBytes(item, bytes => copies.get(bytes.buffer)?.of(bytes) ?? bytes));
 }
 
-/** A copy of the bytes of a buffer that the items use. */
+/** A copy of only those bytes of a buffer that the items use. */
 class Copy {
   readonly #bytes: Buffer;
   #used = 0;

@@ -149,7 +149,7 @@ describe('the progress of several sources', () => {
     expect(progress.fraction).toBe(0.5);
   });
 
-  it('is unknown while one open source does not know its fraction', () => {
+  it('is unknown while a source that is being read does not know its own progress', () => {
     const { progress, parts } = partsOf(2);
     parts.of(0)!.fraction = 0.5;
     parts.of(1);

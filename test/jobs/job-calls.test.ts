@@ -165,7 +165,7 @@ describe('creating a job', () => {
     expect(server.received.length).toBe(1);
   });
 
-  it('waits after a 429, which created no job', async () => {
+  it('sends the request again after a 429, because a 429 creates no job', async () => {
     server.script.push(status(429, '', { 'retry-after': '3' }), json(JOB));
     await createJob(acme(), REQUEST);
     expect(methods()).toEqual(['POST /jobs.json', 'POST /jobs.json']);

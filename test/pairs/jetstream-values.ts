@@ -20,7 +20,7 @@ const MAX_BYTES = 1 << 20;
 /** Returns the topic of a post; `undefined` for one of three posts. */
 export const topicOf = (id: string): string | undefined => TOPICS[Number((BigInt(id) / 3n) % 3n)];
 
-/** Returns what `payload` sends for a post. */
+/** Returns the message that the option `payload` creates for a post. */
 export const sentOf = (id: string) => `{"id":${id},"text":"sent"}`;
 
 const created = (more: Partial<ToJetStreamOptions<Activity>['create']> = {}) =>

@@ -224,7 +224,7 @@ it('an IdWindow without a limit takes little memory for few ids', () => {
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(100e6);
 });
 
-it('an IdWindow frees old ids even while its first state is referenced', async () => {
+it('an IdWindow frees old ids even while a caller still holds its first saved state', async () => {
   const window = new IdWindow(10_000);
   window.add('1050118621198921728');
   const state = window.state();

@@ -88,8 +88,8 @@ describe('the limit of 5 replay connections in 5 minutes', () => {
     const middle = window.from + 100 * MINUTE;
     const runs: [Window, number][] = [
       [{ ...window, to: middle }, 0],
-      // By the monotonic clock, the connections of the first run no longer count. Only the times in
-      // the file limit the second run.
+      // The monotonic clock of the second run is a day ahead, so by that clock the connections of
+      // the first run no longer count. Only the times in the connection log limit the second run.
       [{ ...window, from: middle }, DAY],
     ];
     for (const [half, aheadMs] of runs) {

@@ -23,7 +23,7 @@ const languageSynonyms: ReadonlyMap<string, string> = new Map([
   ['ua', 'uk'],
 ]);
 
-/** Returns the language code that was probably meant, if the service is not known to use the written code. */
+/** Returns the language code that was probably meant by a code that the service is not known to use. */
 export function languageMeant(written: string): string | undefined {
   const code = written.toLowerCase();
   const base = code.split(/[-_]/)[0] as string;

@@ -8,7 +8,7 @@ import type { Position } from '../../post/post-fields.js';
  */
 export interface Block {
   readonly count: number;
-  /** The time of a post in epoch milliseconds, in whole seconds. */
+  /** The time of a post in epoch milliseconds, a multiple of 1,000. */
   timeAt(document: number): number;
   idAt(document: number): string;
   /** Returns the documents with a search term (see `postTerms`), as a new set that the caller may change. */

@@ -27,13 +27,13 @@ const MAX_BODY_BYTES = 256 * 1024;
  * 1. the signed request: 401, 413, 415, 400 (see `SignedRequests`);
  * 2. that the application is approved: 403;
  * 3. the rate, over all applications: 429;
- * 4. the content type: 415; the body and its content: 400;
+ * 4. that the content type is JSON: 415; the JSON of the body and its members: 400;
  * 5. the posts;
  * 6. the time that all of this takes: 503.
  *
  * A post outside the archive is unavailable. A post of another author is forbidden. If the user has revoked the
- * token, every post is forbidden. If any post is left, the response is 200 with the totals, and with errors for
- * the other posts. Otherwise, it is 403 if a post is forbidden, or else 400.
+ * token, every post is forbidden. If at least one post is neither, the response is 200 with the totals of these
+ * posts, and with an error for each other post. Otherwise, it is 403 if a post is forbidden, or else 400.
  */
 export function engagementRoutes(context: ServiceContext): readonly Route[] {
   const rate = context.quotas.window('engagementRate');

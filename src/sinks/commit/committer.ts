@@ -285,7 +285,7 @@ function isDue({ outputs, everyMs = Number.POSITIVE_INFINITY }: Member, sinceMs:
   return outputs.endsFiles && !outputs.hasChanges && sinceMs >= IDLE_MS;
 }
 
-/** Writes all items so far to disk, and returns the counts of the files that have changed. */
+/** Writes all items so far to disk. Returns the files that have changed, each with its posts and bytes. */
 export async function settleAndSync(members: readonly Member[]): Promise<CommittedFile[]> {
   // All members start to settle before any of them has finished, so that items that arrive in between belong
   // to the next commit.

@@ -302,7 +302,8 @@ export class TeeRun {
   #flowOf(number: number): Flow<unknown> {
     const read = (run: Run) => this.#readFeed(number, run);
     const plan = Plan.in(this.#input);
-    // If the plan is not complete, it does not include `activities`, so no batch has rows.
+    // Only a plan that includes `activities` is complete. Without it, no batch has rows, so the engine is of no
+    // use to the branch.
     if (plan?.isComplete !== true) return new OwnFlow(run => read(run) as Batches<unknown>);
     const engine = () => this.#engine;
     return sharedFlow(plan, {

@@ -288,8 +288,8 @@ export class OutputFile implements PartFile {
   }
 
   /**
-   * Queues a write. What it has written is counted only after the write has ended, because a commit must
-   * count only what comes before its cursor. A failed write ends the run.
+   * Queues a write. Its posts and bytes are counted only when the write has ended. Otherwise, a commit could
+   * count posts that come after its cursor. A failed write ends the run.
    */
   #inTurn(pending: number, write: () => Promise<Omit<FileCounts, 'path'>>): void {
     const queue = (this.#queue ?? Promise.resolve()).then(async () => {

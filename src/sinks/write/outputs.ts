@@ -62,8 +62,8 @@ export class Outputs implements SharedByFiles, FilesByPath {
    */
   readonly #byPath = new Map<string, NumberedFiles>();
   #changed = new Set<OutputFile>();
-  /** One file from each folder that may not exist yet. */
-  #begun = new Map<string, OutputFile>();
+  /** By folder that may not exist yet: a file in it. */
+  #inNewFolders = new Map<string, OutputFile>();
   /**
    * Settles when all blocks that were added so far have arrived from other threads. The blocks are checked in
    * the order in which they were added.
@@ -133,9 +133,9 @@ export class Outputs implements SharedByFiles, FilesByPath {
 
   /** Waits until the folders of new files exist. */
   async begin(): Promise<void> {
-    if (this.#begun.size === 0) return;
-    const begun = this.#begun;
-    this.#begun = new Map();
+    if (this.#inNewFolders.size === 0) return;
+    const begun = this.#inNewFolders;
+    this.#inNewFolders = new Map();
     for (const file of begun.values()) await this.parts.begin(file);
   }
 
@@ -342,7 +342,7 @@ export class Outputs implements SharedByFiles, FilesByPath {
   #add(name: string, before?: FileCounts): OutputFile {
     const file = new OutputFile(name, this, before);
     this.#files.set(this.#names.claim(name, this), file);
-    if (before === undefined) this.#begun.set(path.dirname(name), file);
+    if (before === undefined) this.#inNewFolders.set(path.dirname(name), file);
     return file;
   }
 }

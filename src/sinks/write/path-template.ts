@@ -113,8 +113,8 @@ function partitionName(text: string, limit: number): string {
 }
 
 /**
- * Returns a name for a lone surrogate. The name decodes to an escape such as `\ud800`. A tag that contains
- * this escape as text gets a different name.
+ * Returns a file name for a lone surrogate: an escape such as `\ud800` with `\` and `u` percent-encoded. In the
+ * file name of a tag that contains this escape as text, only `\` is percent-encoded, so the names differ.
  */
 function escapeOf(_: string, ...bytes: readonly string[]): string {
   const [high = 0, low = 0] = bytes.map(byte => Number.parseInt(byte, 16) & 0x3f);

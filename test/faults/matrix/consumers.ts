@@ -24,8 +24,8 @@ export const LARGE_EVENT_BYTES = 1_000_000;
 
 /**
  * For each pipeline, how long a slow consumer takes per item, and how much memory the run and the
- * service may use together. A slow consumer reads 40 MiB, or 80 MiB from a job. Counts are small,
- * so they have no entry.
+ * service may use together. A slow consumer reads 40 MiB, or 80 MiB from a job. The pipeline
+ * `counts` has no entry, because it delivers little data.
  */
 const SLOW: Partial<Record<RowName, Slow>> = {
   search: { sleepMs: 8, limitBytes: 24 * MIB },

@@ -142,8 +142,8 @@ describe.each(['sample', 'folder'])('the search of a %s archive', kind => {
   const cases = fc.record({
     rule: rules,
     format: fc.constantFrom('original' as const, 'activity_streams' as const),
-    // Limits the time ranges to the list of posts, because the sample archive has further posts
-    // outside of it.
+    // Limits the windows to the time that the listed posts cover. The sample archive also has
+    // earlier and later posts, which are not in the list.
     window: windows.map(({ from, to }) => ({
       from: Math.max(from, START),
       to: Math.max(Math.min(to, END), START),

@@ -99,7 +99,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       expect(callback.last().searchParams.has('oauth_verifier')).toBe(false);
     });
 
-    it('asks for consent a second time only at authorize', async () => {
+    it('asks for consent again at /oauth/authorize, but not at /oauth/authenticate', async () => {
       const { acme, callback, visit } = await application();
       const page = await visit();
       const next = () => users.requestToken(acme, { callback: callback.address });

@@ -77,7 +77,7 @@ describe('a fault planted in the local service', () => {
     expect((await search({ query: 'tea' }, 'fullarchive')).status).toBe(502);
   });
 
-  it("stays until it is cleared with times: 'always'", async () => {
+  it("stays until it is cleared if it is planted with times: 'always'", async () => {
     const { search, service } = await local();
     const { id } = service.faults.plant({ kind: 'status', status: 500, times: 'always' });
     for (let i = 0; i < 3; i++) expect((await search({ query: 'tea' })).status).toBe(500);

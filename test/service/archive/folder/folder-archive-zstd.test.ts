@@ -154,7 +154,7 @@ describe('an archive in a Node without zstd', () => {
     },
   );
 
-  test('fails to open a zstd file with another extension, and names it', async () => {
+  test('rejects a zstd file whose extension is not .zst, and names the file in the error', async () => {
     const folder = await folders.make({ 'a.jsonl': await zstdFile(posts) });
     const error = await openWithoutZstd(folder).catch(error => error);
     expect(error.code).toBe('ERR_DATA');
