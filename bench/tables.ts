@@ -7,7 +7,7 @@ import { median, touchMemory } from './measure.js';
 import type { Chart, Places, Sample, Study, Work } from './question.js';
 
 /** How often each writer runs. The writers run in turns. */
-const ROUNDS = 5;
+const ROUNDS = 3;
 
 interface Writer {
   readonly name: string;
