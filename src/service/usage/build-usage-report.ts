@@ -113,7 +113,7 @@ export async function buildUsageReport(
   };
 }
 
-/** @param project Projects a count of the days so far to the whole period. By default, counts stay as they are. */
+/** @param project Projects a count of the days so far to the whole period. By default, counts stay unchanged. */
 function itemOf(
   days: readonly DayUsage[],
   span: Window,
