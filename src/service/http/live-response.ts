@@ -89,7 +89,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
     if (!this.isOpen) return;
     const { backlogBytes, cut } = this.#options;
     const bytes = withoutCarriageReturns(message);
-    if (cut !== undefined && this.#messages === cut.afterMessages) {
+    if (cut !== undefined && !isBoundary(cut) && this.#messages >= cut.afterMessages) {
       const position = cut.within === 'message' ? bytes.length >> 1 : withinCharacter(bytes);
       if (position !== -1) {
         this.#queue(bytes.subarray(0, position));
@@ -97,10 +97,9 @@ export class LiveResponse implements AsyncIterable<Buffer> {
         return;
       }
       // A message without a multi-byte character cannot be cut inside one, so it is sent whole.
-    } else {
-      this.#recent[this.#messages++ % KEPT_MESSAGES] = message;
-      this.#rate.add();
     }
+    this.#recent[this.#messages++ % KEPT_MESSAGES] = message;
+    this.#rate.add();
     if (this.#backlog + bytes.length + LINE_END.length > backlogBytes) {
       this.#overflow();
       return;

@@ -100,6 +100,22 @@ describe('the response of a live stream', () => {
     );
   });
 
+  it('counts messages that it sends whole because they have no character to be cut', () => {
+    const cut = {
+      kind: 'content-cut',
+      afterMessages: 1,
+      within: 'character',
+      end: 'finish',
+    } as const;
+    const { wire } = wireOf({ cut });
+    for (const text of ['"1"', '"2"', '"3"']) wire.push(Buffer.from(text));
+    expect(wire.flow.messages).toBe(3);
+    expect(wire.flow.recent.map(String)).toEqual(['"3"', '"2"', '"1"']);
+    wire.push(Buffer.from('"é"'));
+    expect(wire.isOpen).toBe(false);
+    expect(wire.flow.messages).toBe(3);
+  });
+
   it('rejects with the reason of an abort, even while it is idle', async () => {
     const { wire, controller } = wireOf();
     const next = wire[Symbol.asyncIterator]().next();
