@@ -14,7 +14,7 @@ import { excerpt } from './excerpt.js';
 const BRACE_BIT = 0x20;
 
 /** A member is searched for in this many bytes at the end of a document. */
-const SEARCHED_BYTES = 1024;
+const SEARCHED_BYTES = 2048;
 
 /**
  * How many numbers the list of members has for each member: the start and end of its key, then the start and
@@ -117,12 +117,16 @@ export class LazyObject {
     return { at: this.#at, empty: this.#members.length === 0 };
   }
 
-  /** Looks for a member near the end of the document. Call this for keys that usually come last. */
-  seekFromEnd(key: string): void {
-    const span = spanNearEnd(this.#bytes, key);
-    if (span === undefined) return;
+  /**
+   * Looks for a member near the end of the document, and returns whether it is there. Call this for keys that
+   * usually come last.
+   */
+  seekFromEnd(key: string): boolean {
     const start = keyNearEnd(this.#bytes, key);
+    const span = start === -1 ? undefined : spanAt(this.#bytes, start);
+    if (span === undefined) return false;
     this.#members.push(start, start + key.length + 2, ...span);
+    return true;
   }
 
   #start(index: number): number {
@@ -194,8 +198,12 @@ export class LazyObject {
  * level if its object ends at the end of the document.
  */
 export function spanNearEnd(bytes: Buffer, key: string): readonly [number, number] | undefined {
-  let member = keyNearEnd(bytes, key);
-  if (member === -1) return undefined;
+  const member = keyNearEnd(bytes, key);
+  return member === -1 ? undefined : spanAt(bytes, member);
+}
+
+/** Returns the position of the value of the member at `member`, if it is at the top level. */
+function spanAt(bytes: Buffer, member: number): readonly [number, number] | undefined {
   let span: readonly [number, number] | undefined;
   while (true) {
     const start = afterSpace(bytes, afterSpace(bytes, afterString(bytes, member)) + 1);

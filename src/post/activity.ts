@@ -385,15 +385,21 @@ export class Activity {
     // The two formats have the rules in different members, which are usually the last member. Both members
     // are accepted.
     const inGnip = this.#readsGnip;
-    const last = inGnip ? undefined : matchesAtEnd(this.raw);
+    const last = inGnip ? this.#matchesInLastGnip() : matchesAtEnd(this.raw);
     if (last !== undefined) return last;
     if (this.#lacks(RULES)) return NO_MATCHES;
     const root = this.#root;
-    if (inGnip) root.seekFromEnd('gnip');
     const span = inGnip
       ? (root.object('gnip')?.span('matching_rules') ?? root.span('matching_rules'))
       : (root.span('matching_rules') ?? root.object('gnip')?.span('matching_rules'));
     return span === undefined ? NO_MATCHES : parseMatches(this.raw, ...span);
+  }
+
+  /** Returns the rules in `gnip` if that is near the end of the post and has rules. */
+  #matchesInLastGnip(): Matches | undefined {
+    if (!this.#root.seekFromEnd('gnip')) return undefined;
+    const span = this.#root.object('gnip')?.span('matching_rules');
+    return span === undefined ? undefined : parseMatches(this.raw, ...span);
   }
 
   /** The key of the member that holds the retweeted post. `undefined` if the post is not a retweet. */
