@@ -68,7 +68,7 @@ export function coveringRows(domain: Domain, rules: Rules, random: () => number)
   for (const [number, value] of values.entries()) {
     const key = keyOf(value);
     const ofKey = numbers.get(key) ?? new Map<string, number>();
-    numbers.set(key, ofKey.set(value.slice(key.length + 1), number));
+    numbers.set(key, ofKey.set(nameOf(value), number));
   }
   const numberOf = (key: string, name: string) => numbers.get(key)?.get(name);
   const size = values.length;
@@ -84,9 +84,7 @@ export function coveringRows(domain: Domain, rules: Rules, random: () => number)
         open[a * size + b] = 1;
         pairs++;
       }
-  const alone = new Set(
-    rules.alone.values.map(value => numberOf(keyOf(value), value.slice(keyOf(value).length + 1))),
-  );
+  const alone = new Set(rules.alone.values.map(value => numberOf(keyOf(value), nameOf(value))));
   const numbersOf = (row: Row): number[] => {
     const own: number[] = [];
     for (const key in row) {
@@ -229,10 +227,7 @@ function rowWith(
 }
 
 function withStages(pair: Pair): Row {
-  const entries = pair.map(value => {
-    const key = keyOf(value);
-    return [key, value.slice(key.length + 1)] as const;
-  });
+  const entries = pair.map(value => [keyOf(value), nameOf(value)] as const);
   const stages = entries
     .filter(([key]) => key.includes('.'))
     .map(([key]) => [stageOf(key), 'yes'] as const);
@@ -251,14 +246,15 @@ function canMeet(a: string, b: string): boolean {
 
 /** Returns whether a row has all these values, each written as `stage.option=value`. */
 export function hasValues(row: Row, values: readonly string[]): boolean {
-  return values.every(value => {
-    const key = keyOf(value);
-    return row[key] === value.slice(key.length + 1);
-  });
+  return values.every(value => row[keyOf(value)] === nameOf(value));
 }
 
 function keyOf(value: string): string {
   return value.slice(0, value.indexOf('='));
+}
+
+function nameOf(value: string): string {
+  return value.slice(value.indexOf('=') + 1);
 }
 
 function stageOf(key: string): string {
