@@ -6,7 +6,7 @@ import { build, type Format } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import manifest from '../package.json' with { type: 'json' };
 import { sources } from './compile-library.js';
-import { modules, packedProject } from './packed-project.js';
+import { modules, packedProject, TSC } from './packed-project.js';
 import { blocksOf, pageNamed } from './pages.js';
 import { isNightly } from './suite.js';
 
@@ -18,7 +18,7 @@ let folder: string;
 let project: string;
 
 const tsc = (...args: readonly string[]) =>
-  exec(process.execPath, [path.join(modules, 'typescript-7/bin/tsc'), ...args], {
+  exec(process.execPath, [TSC, ...args], {
     cwd: project,
   }).catch(error => {
     throw new Error(`${error.stdout}${error.stderr}`);

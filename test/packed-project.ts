@@ -9,6 +9,8 @@ import { root } from './pages.js';
 
 const exec = promisify(execFile);
 export const modules = path.join(root, 'node_modules');
+/** The compiler of `npm run build`. */
+export const TSC = path.join(modules, 'typescript-7/bin/tsc');
 
 export interface PackedProject {
   /** The folder, which must be removed after the tests. */
@@ -57,7 +59,7 @@ async function pack(folder: string, hasTypes: boolean): Promise<string> {
   const outdir = path.join(packed, 'dist');
   if (hasTypes)
     await exec(process.execPath, [
-      path.join(modules, 'typescript-7/bin/tsc'),
+      TSC,
       ...['-p', path.join(root, 'src/tsconfig.json'), '--outDir', outdir, '--noCheck'],
     ]);
   await buildLibrary(outdir);
