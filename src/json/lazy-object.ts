@@ -13,7 +13,10 @@ import { excerpt } from './excerpt.js';
 /** The only bit in which `{` differs from `[`, and `}` from `]`. */
 const BRACE_BIT = 0x20;
 
-/** A member is searched for in this many bytes at the end of a document. */
+/**
+ * A member is searched for in this many bytes at the end of a document. In the `activity_streams` format, `gnip`
+ * and the members after it have up to 1.5 KiB in most posts.
+ */
 const SEARCHED_BYTES = 2048;
 
 /**

@@ -163,6 +163,22 @@ describe('Activity', () => {
     expect(minimal({ id: 1, matching_rules: null }).tags).toEqual([]);
   });
 
+  it.each([100, 900, 1_100, 1_950, 2_100, 5_000])(
+    'reads its rules in `gnip` if that starts %i bytes before the end',
+    distance => {
+      const post = (gnip: object) => ({
+        id: 'tag:search.twitter.com,2005:7',
+        object: { gnip: { matching_rules: [{ tag: 'of the original' }] } },
+        gnip: { urls: [{ title: 'x'.repeat(distance) }], ...gnip },
+      });
+      expect(minimal(post({ matching_rules: [{ tag: 'own' }] })).tags).toEqual(['own']);
+      expect(minimal(post({})).tags).toEqual([]);
+      expect(minimal({ ...post({}), matching_rules: [{ tag: 'outside' }] }).tags).toEqual([
+        'outside',
+      ]);
+    },
+  );
+
   it('replaces the matching rules and keeps all other bytes', () => {
     const rule = fc.record({
       tag: fc.option(fc.string({ unit: 'grapheme' })),
