@@ -46,8 +46,8 @@ export function rowAdder(columns: CheckedColumns, invalid: InvalidValues): RowAd
   };
 }
 
-/** Bytes of the file in pieces. Joining the pieces of a row group would take as much memory again. */
-type Bytes = readonly Uint8Array[];
+/** Bytes of the file in chunks. Joining the chunks of a row group would take as much memory again. */
+type ByteChunks = readonly Uint8Array[];
 
 interface RowGroup {
   readonly rows: number;
@@ -113,15 +113,15 @@ export class ParquetEncoder {
     return this.room <= 0;
   }
 
-  flush(): Bytes | Promise<Bytes> {
+  flush(): ByteChunks | Promise<ByteChunks> {
     return this.#encoded(pieces => pieces);
   }
 
-  end(): Bytes | Promise<Bytes> {
+  end(): ByteChunks | Promise<ByteChunks> {
     return this.#encoded(pieces => [...pieces, this.#file.footer()]);
   }
 
-  #encoded(finish: (pieces: Bytes) => Bytes): Bytes | Promise<Bytes> {
+  #encoded(finish: (pieces: ByteChunks) => ByteChunks): ByteChunks | Promise<ByteChunks> {
     const group = this.#takeGroup();
     const { rows, blocks } = group;
     const write = (chunks: readonly ColumnChunk[]) =>
