@@ -63,7 +63,7 @@ export class Outputs implements SharedByFiles, FilesByPath {
   readonly #byPath = new Map<string, NumberedFiles>();
   #changed = new Set<OutputFile>();
   /** By folder that may not exist yet: a file in it. */
-  #inNewFolders = new Map<string, OutputFile>();
+  readonly #inNewFolders = new Map<string, OutputFile>();
   /**
    * Settles when all blocks that were added so far have arrived from other threads. The blocks are checked in
    * the order in which they were added.
@@ -134,9 +134,9 @@ export class Outputs implements SharedByFiles, FilesByPath {
   /** Waits until the folders of new files exist. */
   async begin(): Promise<void> {
     if (this.#inNewFolders.size === 0) return;
-    const begun = this.#inNewFolders;
-    this.#inNewFolders = new Map();
-    for (const file of begun.values()) await this.parts.begin(file);
+    const files = [...this.#inNewFolders.values()];
+    this.#inNewFolders.clear();
+    for (const file of files) await this.parts.begin(file);
   }
 
   /** Whether items were added since the last `settle`. */
