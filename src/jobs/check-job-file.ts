@@ -21,8 +21,8 @@ export interface CheckedFile {
 }
 
 /**
- * Checks a job file in memory. If it inflates to at most `maxInflated` bytes, one call to the thread pool is
- * enough.
+ * Checks a job file in memory. A file that inflates to more than `maxInflated` bytes is inflated as a stream
+ * instead.
  *
  * @throws DataError, which is retryable, if the file is truncated or corrupt, or does not have the number of
  *   posts that it states.
@@ -54,8 +54,8 @@ export async function checkJobFileStream(
 }
 
 /**
- * Checks a job file that was already decoded. Returns `undefined` if `checkJobFile` has to check the file and
- * throw the error.
+ * Checks a job file that was already decoded. Returns `undefined` if the file seems invalid. The caller then
+ * passes the file to `checkJobFile`, which throws an exact error.
  */
 export function checkDecodedFile(file: Buffer, decoded: DecodedFile): CheckedFile | undefined {
   // The decoder also accepts plain text, but the files of a job must be gzip.
@@ -73,13 +73,13 @@ export function checkDecodedFile(file: Buffer, decoded: DecodedFile): CheckedFil
   return problemOf(info, posts) === undefined ? result(file.length, { posts, info }) : undefined;
 }
 
-/** The number of inflated bytes that are delivered at a time. */
+/** The size of the chunks of inflated bytes. */
 const INFLATED_BYTES = 256 * 1024;
 
 /**
  * Inflates a file of one or more gzip members in the thread pool, as its bytes arrive. Used for files that
- * are damaged or too large for `inflateGzip`. Unlike `gunzip`, refuses zeros after the last member, because a
- * download has none. If the input fails, throws its error after the input was closed.
+ * are damaged or too large for `inflateGzip`. Unlike the operator `gunzip`, rejects zero bytes after the last
+ * member, because a downloaded file has none. If reading `file` fails, throws the same error.
  *
  * @throws DataError, which is retryable, if the file is truncated, corrupt or empty, or has bytes after its
  *   end.
@@ -102,8 +102,8 @@ export async function* inflateJobFile(
       throw error;
     }
   };
-  // An error of the input reaches the loop below through `gunzip`. `fed` must not report it a second time, as
-  // an unhandled rejection.
+  // The loop below already receives errors of `file` through `gunzip`. Without this `catch`, they would also
+  // be reported as an unhandled rejection.
   const fed = streams.pipeline(counted(), gunzip).catch(() => {});
   try {
     for await (const block of gunzip) yield block as Buffer;

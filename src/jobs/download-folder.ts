@@ -68,8 +68,7 @@ const RECORD_NAME = '.millrace-download.json';
 type RecordedFile = CheckedFile & JobFile;
 
 /**
- * The result of a download. It is stored in the folder of the download, for the verdict about all shards of
- * the job.
+ * The result of a download. It is stored in the folder of the download, and `jobs.verdict` reads it later.
  */
 export interface DownloadRecord {
   readonly basis: VerdictBasis;
@@ -78,7 +77,6 @@ export interface DownloadRecord {
   readonly missing: readonly string[];
 }
 
-/** Replaces the record of the download in a folder. */
 export async function writeRecord(folder: string, record: DownloadRecord): Promise<void> {
   await writeJson(path.join(folder, RECORD_NAME), record);
 }
@@ -136,10 +134,10 @@ const isWhole = shaped<DownloadRecord>({
 });
 
 /**
- * Returns one verdict about all shards of a job, which `jobs.download` has stored in several folders. The
- * verdict is complete only if every shard exists and is complete, and if all shards together have the totals
- * that the service states. Sends no requests, because each folder contains a record of its download. A file
- * that is gone or has a different size counts as missing.
+ * Returns one verdict about all shards of a job. Each shard is a folder into which `jobs.download` has stored
+ * a part of the job. The verdict is complete only if no shard is missing or incomplete, and if the totals of
+ * all shards equal the totals that the service states. Sends no requests, because each folder contains a
+ * record of its download. A file that is gone or has a different size counts as missing.
  *
  * @param folders The folder of each shard, in any order.
  * @returns The same as `jobs.download`. `missing` also lists shards, such as `shard 3/8`.

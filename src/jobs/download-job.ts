@@ -148,7 +148,7 @@ interface StoreRun {
 }
 
 /**
- * Stores the files of the list that are not in the folder yet. Adds every file that is in the folder to
+ * Stores the files of `run.list` that are not in the folder yet. Adds every file that is in the folder to
  * `checked`.
  *
  * @returns The last error about a file, or the error that ended the download early.
@@ -175,7 +175,8 @@ async function storeFiles(
     signal.throwIfAborted();
     const to = path.join(folder, file.path);
     const before = await checkStored(to, signal);
-    // An earlier download may have been killed after it stored the file but before it synced the folder.
+    // An earlier download may have stopped between storing the file and syncing its folder, so the folder is
+    // synced now.
     if (before !== undefined) await run.makeFolder(path.dirname(to));
     const found = before ?? (await fetchTo(file, to, run, signal));
     checked.set(file, found);
@@ -202,7 +203,7 @@ async function storeFiles(
   } catch (error) {
     ended?.throwIfAborted();
     if (thrown !== undefined) throw thrown.error;
-    // If this file was stopped because another file failed, the error to report is the reason of the signal.
+    // If another failure has aborted the signal, that failure is the error to report.
     lastError = signal.aborted ? signal.reason : error;
   }
   return lastError;

@@ -13,21 +13,20 @@ import type { JobFile, JobFileList } from './job-file-list.js';
 const MAX_ATTEMPTS = 5;
 
 /**
- * After this many consecutive files have failed, a download gives up, because the remaining files would
+ * A download gives up after this many consecutive files have failed, because the remaining files would
  * probably fail as well.
  */
 const MAX_FAILED_IN_A_ROW = 8;
 
 /**
- * Values in a query that have fewer characters than this, such as a version, are not treated as parts of a
- * signature.
+ * The minimum length of a query value that is removed from errors as a part of the URL's signature. Shorter
+ * values, such as a version number, are not secret.
  */
 const MIN_SIGNED = 6;
 
 /** The statuses that the URL of a file may have if it has expired or the file does not exist. */
 const STALE_STATUSES: readonly number[] = [400, 401, 403, 404, 410];
 
-/** The outcome for one file: either the result of fetching the file, or the error. */
 export type Fetched<T> =
   | { readonly file: JobFile; readonly made: T }
   | { readonly file: JobFile; readonly error: Error };
@@ -37,16 +36,19 @@ interface Fetching<T> {
   readonly signal: AbortSignal;
   /** How many calls of `limit` may run at the same time. */
   readonly concurrency: number;
-  /** How many files may wait for an earlier file, in addition to the files that are being fetched. */
+  /**
+   * Outcomes are yielded in order, so a fetched file may have to wait for an earlier file. This is how many
+   * files may wait, in addition to the files that are being fetched.
+   */
   readonly ahead: number;
   /** Fetches a file. The signal is aborted when fetching ends for all files. */
   readonly fetch: (file: JobFile, limit: LimitFunction, signal: AbortSignal) => Promise<T>;
 }
 
 /**
- * Fetches `files` concurrently, and yields the outcome of each file in order. Then fetches the files that
- * failed in an earlier run, and once more each file in `files` that has just failed. When the generator has
- * ended, for any reason, no fetch is running.
+ * Fetches `files` concurrently, and yields the outcome of each file in order. Then retries the files in
+ * `failedBefore` (the files that failed in an earlier run), and the files that have just failed. When the
+ * generator has ended, for any reason, no fetch is running.
  *
  * @throws An error that concerns all files. If many consecutive files have failed, the error of the last of
  *   them.
@@ -129,7 +131,8 @@ export function retryJobFile<T>(
       const stale = STALE_STATUSES.includes(cause.status);
       if (stale) await list.renew(file, url, signal);
       const { status, body, retryable } = cause;
-      // The usual advice for this status is about the account's login and addresses, which do not apply here.
+      // The message of `cause` may give advice about the account's login and addresses. The advice does not
+      // apply to the URL of a file, so it is removed from the message.
       const message = `GET ${cause.url} answered ${status}${body === '' ? '' : `: ${body}`}`;
       throw new HttpError(message, { ...cause, retryable: stale || retryable });
     } finally {

@@ -51,7 +51,7 @@ export interface JobCallOptions {
 /** By how much the account's estimate of the service's clock may be wrong, in milliseconds. */
 const CLOCK_TOLERANCE_MS = 5 * SECOND;
 
-/** The settings of a request that has an effect. It must not be sent twice. */
+/** The settings of a request that must not be sent twice, because it creates or changes a job. */
 const ONCE = { headers: { 'content-type': 'application/json; charset=utf-8' }, once: true };
 
 const CALL_OPTIONS = { signal: signalOption() } satisfies OptionTable<JobCallOptions>;
@@ -257,7 +257,6 @@ export function anotherJob(job: Job | JobListItem, rest: string, title = job.tit
   );
 }
 
-/** Returns the URL of a job. `rest` is added after its uuid. */
 export function jobUrl(account: Account, job: JobName, rest = '.json'): URL {
   return jobsUrl(account, `jobs/${uuidOf(job)}${rest}`);
 }
@@ -304,7 +303,7 @@ function decide(
   return sendOnce(account, send, findResult, signal);
 }
 
-/** Looks for the job that this call may have created. The call started `ageMs` milliseconds ago. */
+/** Looks for the job that the current call may have created. `ageMs` is how long ago the call started. */
 async function findCreated(
   account: Account,
   requested: CheckedJobRequest,
@@ -325,8 +324,8 @@ async function findCreated(
 }
 
 /**
- * Throws if the response describes invalid rules. The service may report these as a job with the status
- * `error`, with any HTTP status.
+ * Throws if the response reports invalid rules. The service may report them as a job with the status `error`,
+ * under any HTTP status.
  */
 function throwIfError(value: unknown, title: string): void {
   if (!isRecord(value) || value.status !== 'error') return;
@@ -337,9 +336,9 @@ function throwIfError(value: unknown, title: string): void {
 }
 
 /**
- * Sends a request that must take effect only once, with the account's retries. If the outcome of a try is
- * unknown, calls `findResult` to look for its result before the next try. If a later try is refused, calls
- * `findResult` again, because an earlier try may be the reason for the refusal.
+ * Sends a request that must take effect only once, with the account's retries. If it is unknown whether a try
+ * took effect, `findResult` looks for the result before the next try. If a later try is refused, `findResult`
+ * looks once more, because the refusal may mean that an earlier try succeeded.
  */
 function sendOnce<T>(
   account: Account,

@@ -11,7 +11,6 @@ import { type DeliveredJob, isDelivered, type Job, type JobListing, type JobName
 import { getJob, jobResults } from './job-calls.js';
 import type { VerdictBasis } from './job-verdict.js';
 
-/** A file in the list of a job's files. */
 export interface JobFile {
   /**
    * The first minute of the segment (the ten minutes that the file covers), as `YYYYMMDDHHMM`. If the URLs of
@@ -51,7 +50,7 @@ export class JobFileList {
     this.shard = shard;
   }
 
-  /** The shard, and how many files it has. `undefined` if the list has the whole job. */
+  /** The shard, and how many files it has. `undefined` if the list contains all files of the job. */
   get part(): { readonly shard: Shard; readonly files: number } | undefined {
     return this.shard && { shard: this.shard, files: this.files.length };
   }
@@ -86,8 +85,8 @@ export class JobFileList {
 }
 
 /**
- * Reads the list of a job's files. If the listing has fewer URLs than it states, it is read again a few
- * times.
+ * Reads the list of a job's files. If the listing has fewer URLs than its `urlCount`, it is read again up to
+ * twice.
  *
  * @throws JobError if the job is not delivered, or no longer exists.
  */
@@ -147,8 +146,8 @@ async function orJobError<T>(call: Promise<T>, job?: Job): Promise<T> {
 
 /**
  * Returns the URLs by the names of the files, in chronological order. If the URLs contain no segments, the
- * files are numbered in the order of their paths, because the next listing may have a different order.
- * `before` is an earlier listing. Files that it contains keep their names.
+ * files are numbered in the order of their paths. The order of the listing is not used, because it may change
+ * between listings. Files that are in `before`, an earlier listing, keep their names.
  */
 function urlsOf(
   urlList: readonly string[],
@@ -177,14 +176,14 @@ function urlsOf(
 }
 
 /**
- * Matches the query parameters that belong to a signature. They may differ between two URLs of the same file.
+ * Matches the query parameters that belong to a signature. Two URLs of the same file may differ in these
+ * parameters.
  */
 const SIGNATURE =
   /^(?:x-(?:amz|goog)-.*|(?:aws|google)?accesskeyid|googleaccessid|expires|signature|policy|key-pair-id)$/i;
 
 /**
- * Returns the part of a file's URL that is the same in every listing, even if the host or the order of the
- * listing changes.
+ * Returns the part of a file's URL that is the same in every listing. The host and the signature may change.
  */
 function keyOf({ pathname, searchParams }: URL): string {
   const own = [...searchParams].filter(([name]) => !SIGNATURE.test(name));

@@ -54,16 +54,19 @@ export interface JobFilesOptions {
 }
 
 /**
- * The maximum total size of the compressed files that wait in memory, in bytes. Further files are written to
- * temporary files.
+ * The maximum total size of the compressed files that wait in memory, in bytes. When the limit is reached,
+ * further files are written to temporary files.
  */
 const MAX_WAITING_BYTES = 20 * 1024 * 1024;
 /**
- * The maximum total size of the inflated files that wait in memory, in bytes. Further files wait compressed,
- * and are inflated a second time when they are delivered.
+ * The maximum total size of the inflated files that wait in memory, in bytes. When the limit is reached,
+ * further files wait compressed, and are inflated a second time when they are delivered.
  */
 const MAX_INFLATED_BYTES = 12 * 1024 * 1024;
-/** How many files may wait for an earlier file, in addition to the files that are being downloaded. */
+/**
+ * Files are delivered in order, so a downloaded file may have to wait for an earlier file. This is how many
+ * files may wait, in addition to the files that are being downloaded.
+ */
 const WAITING_FILES = 2;
 /** The options that `jobFiles` and `jobs.download` share. */
 export const DOWNLOAD_OPTIONS = {
@@ -84,9 +87,9 @@ const OPTIONS = {
  * have the number of posts that its `info` line states. A damaged, truncated or missing file is fetched again
  * a few times, and once more after all other files.
  *
- * The flow ends when all files have been delivered, if they have the totals that the service states. A
- * resumed run continues after the last delivered file, and also fetches the files that the earlier run could
- * not fetch.
+ * When all files have been delivered, the flow compares their totals with the totals that the service states.
+ * A resumed run continues after the last delivered file, and also fetches the files that the earlier run
+ * could not fetch.
  *
  * @throws OptionError immediately, for invalid options.
  * @throws JobError from the flow, if the job is not delivered or has expired.
@@ -183,9 +186,8 @@ async function* download(
 }
 
 /**
- * Fetches the files from the index `next` on, and the files that were missing in an earlier run.
- *
- * @param stored Receives each file that was fetched.
+ * Fetches the files from the index `next` on, and the files that were missing in an earlier run. Adds each
+ * fetched file to `stored`.
  */
 function fetchFiles(
   list: JobFileList,
@@ -199,8 +201,8 @@ function fetchFiles(
   const failed = list.files.filter(file => missing.includes(file.name));
   const count = files.length + failed.length;
   const { totalBytes = 0, listed } = list.basis;
-  // Announces the files now, so that the decoder starts its threads while the first files are being
-  // downloaded.
+  // Tells the decoder the number and size of the files now. The decoder then starts its threads while the
+  // first files are being downloaded.
   decoder?.expect({ count, bytes: (totalBytes * count) / Math.max(1, listed) });
   const onBytes = (bytes: number) => {
     if (progress !== undefined) progress.receivedBytes += bytes;
@@ -215,7 +217,7 @@ function fetchFiles(
     lastTurn = turn.ended;
     const decode = decoder && decodeOnce(decoder, turn, signal);
     const made = await retryJobFile(file, list, signal, async request => {
-      // The limit applies only to receiving, so the next file is downloaded while this file is checked.
+      // `limit` covers only the download, so the next file is downloaded while this file is checked.
       const receive = () => request(response => receiveJobFile(response, memory, onBytes));
       const check = await limit(receive);
       return check(decode);
@@ -242,9 +244,9 @@ function report(
 }
 
 /**
- * Returns a decoder that decodes a file when all earlier files have been decoded. If the file is fetched a
- * second time, it is checked on the main thread instead. By then, threads may hold later files that wait for
- * this file, so waiting for a thread would be a deadlock.
+ * Returns a decoder that decodes one file, after all earlier files have been decoded. If the file is fetched
+ * a second time, `decode` returns `undefined`, and the file is checked on the main thread. By that time, all
+ * threads may hold later files that wait for this file. Waiting for a thread would then be a deadlock.
  */
 function decodeOnce(decoder: Decoder, turn: Turn, signal: AbortSignal): DecodeOnce {
   let isDecoded = false;
@@ -261,7 +263,6 @@ function decodeOnce(decoder: Decoder, turn: Turn, signal: AbortSignal): DecodeOn
   };
 }
 
-/** Returns the state after a file. The file no longer counts as missing. */
 function withFile(
   state: DownloadState,
   { name }: JobFile,
@@ -280,7 +281,7 @@ function withFile(
   };
 }
 
-/** The turn of one file to be decoded. Files are decoded in the order in which their downloads started. */
+/** The turn of one file to be decoded. Turns are in the order in which the downloads have started. */
 interface Turn {
   /** Settles when all earlier turns have ended. */
   readonly begin: Promise<void>;
@@ -298,7 +299,7 @@ function turnAfter(begin: Promise<void>): Turn {
 }
 
 /**
- * How far a download has come. All files before the index `next` were delivered, except for those in
+ * The progress of a download. All files before the index `next` were delivered, except for the files in
  * `missing`.
  */
 export interface DownloadState extends Delivered {
@@ -317,7 +318,7 @@ const START: DownloadState = {
 /** Converts between download states and cursors for one list of files. */
 export function downloadCursors({ basis: { job }, files, shard }: JobFileList) {
   let digest = shard === undefined ? '' : shardName(shard);
-  /** The digest at each index covers the names of that many files from the start of the list. */
+  /** The digest at index n covers the names of the first n files. */
   const digests = [digest, ...files.map(file => (digest = nextDigest(digest, file)))];
   const refused = (problem: string) =>
     new OptionError('resume', `jobFiles: ${problem}. Remove the checkpoint to start again`);

@@ -46,7 +46,6 @@ export interface JobRequest {
   readonly rules: readonly JobRule[];
 }
 
-/** A request that has passed all checks. Before it is sent, only the publisher is added. */
 export interface CheckedJobRequest extends Pick<JobRequest, 'title' | 'dataFormat'> {
   readonly fromDate: string;
   readonly toDate: string;
@@ -79,10 +78,10 @@ export const JOB_REQUEST = {
 } satisfies OptionTable<JobRequest>;
 
 /**
- * Checks a request before anything is sent.
+ * Checks a request before it is sent.
  *
- * @throws OptionError with all problems in the members. If there are none, with the problems in the window
- *   and the rules.
+ * @throws OptionError with all problems in the members. If the members have no problems, it lists the
+ *   problems in the window and the rules.
  */
 export function checkJobRequest(call: string, request: JobRequest): CheckedJobRequest {
   const checked = checkOptions(call, JOB_REQUEST, request);
@@ -139,9 +138,9 @@ function problemsOf(rule: JobRule): string[] {
 const DIGEST = / \(rules [0-9a-f]{8}\)$/;
 
 /**
- * Returns the title that `jobs.run` sends: the requested title and a digest of the rules. The digest is
- * needed because the service returns the title, dates and format of an existing job, but not its rules. It
- * does not depend on the order of the rules.
+ * Returns the title that `jobs.run` sends: the requested title and a digest of the rules. The service returns
+ * the title, dates and format of an existing job, but not its rules, so the digest is needed to compare
+ * rules. The order of the rules does not change the digest.
  */
 export function titleWithRules({ title, rules }: CheckedJobRequest): string {
   const sorted = rules

@@ -3,7 +3,7 @@ import { type Shard, shardName } from '../base/shard.js';
 import type { CheckedFile } from './check-job-file.js';
 import type { DeliveredJob, JobResults } from './job.js';
 
-/** A total that the service states, and the same total as it was delivered. */
+/** A total that the service states, and the total that was delivered. */
 export interface ExpectedAndDelivered {
   /** The total that the service states. Absent if the service states none. */
   readonly expected: number | undefined;
@@ -55,7 +55,6 @@ export interface Delivered {
   readonly missing: readonly string[];
 }
 
-/** Returns the totals of the files that were found. */
 export function sumDelivered(found: readonly CheckedFile[], missing: readonly string[]): Delivered {
   const sum = (of: (file: CheckedFile) => number) => found.reduce((all, file) => all + of(file), 0);
   return {

@@ -2,7 +2,8 @@ import { OptionError } from '../base/errors.js';
 import type { Format } from '../post/activity.js';
 
 /**
- * The status of a job. A job passes through these in order, except that `rejected` and `failed` are final.
+ * The status of a job. A job passes through the statuses in this order, except that `rejected` and `failed`
+ * are final.
  */
 export type JobStatus =
   | 'opened'
@@ -31,7 +32,7 @@ export interface JobQuote {
   readonly expiresAt: string;
 }
 
-/** The totals of a delivered job, and until when its files can be downloaded. */
+/** The totals of a delivered job, and the date until which its files can be downloaded. */
 export interface JobResults {
   /** When the job was completed, as ISO 8601. */
   readonly completedAt?: string | undefined;
@@ -82,10 +83,7 @@ export interface DeliveredJob extends Job {
   readonly results: JobResults;
 }
 
-/**
- * Whether a job is known to be delivered, and its results are known. False if only the name of a job is
- * given.
- */
+/** Whether a job is known to be delivered, with its results. False if `job` is only the uuid of a job. */
 export function isDelivered(job: JobName | Job): job is DeliveredJob {
   if (typeof job === 'string' || !('status' in job)) return false;
   return job.status === 'delivered' && job.results !== undefined;

@@ -15,8 +15,8 @@ import {
 } from './job.js';
 
 /**
- * Parses a job that was just created, including the results for its rules. Only the response to its creation
- * contains these.
+ * Parses the response to the creation of a job. Unlike later responses, it contains the results for the job's
+ * rules.
  */
 export function parseCreatedJob(value: unknown, origin: string): CreatedJob {
   const rules = new JsonMembers(value, 'a job', origin).object('rules');
@@ -24,7 +24,7 @@ export function parseCreatedJob(value: unknown, origin: string): CreatedJob {
   return rules === undefined ? job : { ...job, rules: rules.objects('detail').map(parseRule) };
 }
 
-/** @param uuid the uuid of the requested job; needed because a response may have no `jobURL` */
+/** @param uuid the uuid of the requested job, which is used if the response has no `jobURL` */
 export function parseJob(value: unknown, origin: string, uuid?: string): Job {
   const job = new JsonMembers(value, 'a job', origin);
   const quote = job.object('quote');
@@ -119,7 +119,6 @@ export function parseJobCsv(
   });
 }
 
-/** Parses the members that a job and an item in the list of jobs have in common. */
 function parseCommon(job: JsonMembers, uuid?: string) {
   const jobURL = job.text('jobURL') ?? '';
   const status = job.needText('status');
@@ -177,8 +176,8 @@ function checkFileUrl(
 }
 
 /**
- * Returns the start of an unexpected text, up to the first question mark. The query after it may be a
- * signature.
+ * Returns the start of an unexpected text, up to the first question mark. The text after a question mark may
+ * be the signature of a URL, which must stay secret.
  */
 function excerptWithoutQuery(text: string): string {
   const [start = ''] = text.split('?', 1);

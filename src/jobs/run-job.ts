@@ -30,7 +30,8 @@ import {
 } from './job-request.js';
 
 /**
- * Options of `jobs.run`: the job, a function that decides about its quote, and how its progress is reported.
+ * Options of `jobs.run`: the job, a function that accepts or rejects its quote, and how its progress is
+ * reported.
  */
 export interface RunJobOptions extends JobRequest {
   /**

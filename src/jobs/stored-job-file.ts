@@ -36,8 +36,8 @@ export interface JobFileMemory {
 }
 
 /**
- * Takes bytes from a budget. Returns a function that gives the bytes back; calling it again has no effect.
- * Returns `undefined` if the budget has too few bytes left.
+ * Takes bytes from a budget. Returns a function that returns the bytes to the budget. Calling that function
+ * again has no effect. Returns `undefined` if the budget has too few bytes left.
  */
 export type MemoryBudget = (bytes: number) => (() => void) | undefined;
 
@@ -100,7 +100,7 @@ export async function receiveJobFile(
   }
 }
 
-/** @param leave Gives the memory of the file back to its budget. */
+/** @param leave Returns the size of the file to its memory budget. */
 async function checkInMemory(
   file: FileContent,
   origin: string,
@@ -127,8 +127,8 @@ async function checkInMemory(
     const counted = decoded && checkDecodedFile(whole, decoded);
     if (counted !== undefined) {
       leave();
-      // If threads hold the contents, frees the compressed bytes now. Otherwise, the contents are left to the
-      // garbage collector of this thread, and the allocator would keep the memory that is freed here.
+      // If threads hold the decoded contents, the compressed bytes are freed now. If this thread holds the
+      // contents, early release is useless, because the allocator would keep the freed memory.
       if (inThreads) releaseMemory(whole);
       return { ...counted, origin, decoded, blocks: async function* () {}, release };
     }
