@@ -241,8 +241,8 @@ function readName(bytes: Buffer): string | undefined {
 }
 
 /**
- * Finds the end of a JSON value that arrives in blocks cut at any byte. Matches brackets and strings, but
- * validates nothing else.
+ * Finds the end of a JSON value that arrives in blocks cut at any byte. Matches brackets and strings, and
+ * checks the byte after each nested string. Validates nothing else.
  */
 export class ValueEnd {
   readonly #maxDepth: number;
@@ -287,8 +287,8 @@ export class ValueEnd {
       if (this.#pastString) {
         if (isSpace(byte)) continue;
         this.#pastString = false;
-        // If a record was truncated inside a string, everything after that point is misread: strings are read
-        // as structure, and structure as strings.
+        // Without this check, a string without its closing quote, as in a truncated record, could go
+        // unnoticed. All text after such a string is misread: strings as structure, and structure as strings.
         if (byte !== COMMA && byte !== COLON && !isClosing(byte))
           throw this.#fail('Expected a comma, a colon or a bracket after a string', at - 1);
       }

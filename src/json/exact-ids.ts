@@ -16,7 +16,7 @@ export function parseExact(json: string | Uint8Array): unknown {
 }
 
 /**
- * Whether all digits of an integer must be kept, because its key names an id, or because it is too long for a
+ * Whether all digits of an integer must be kept: its key names an id, or the integer is too long for a
  * double.
  */
 function isExact(digits: string, key: string | undefined): boolean {
@@ -58,8 +58,7 @@ const INTEGER = /-?(?:0|[1-9]\d*)(?![\d.eE])/y;
 
 /**
  * Puts quotes around integers in JSON text, so that `JSON.parse` keeps their digits. `chosen` selects the
- * integers by their digits and their key. The key of an integer in an array is `undefined`. If the text is
- * not valid JSON, it stays invalid.
+ * integers by their digits and their key. In an array, the key is `undefined`. Invalid JSON stays invalid.
  */
 export function quoteIntegers(
   text: string,

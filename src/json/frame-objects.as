@@ -19,16 +19,16 @@ const LF: u32 = 0x0a;
 const CR: u32 = 0x0d;
 const MINUS: u32 = 0x2d;
 /**
- * The bits in which brackets differ from each other. If all of these bits are set in a bracket, the
- * result is `ANY_BRACKET`.
+ * The bits in which the four brackets differ. Setting all of these bits turns each bracket into
+ * `ANY_BRACKET`.
  */
 const BRACKET_BITS: i8 = 0x26;
 const ANY_BRACKET: i8 = 0x7f;
 const ODD_BITS: u64 = 0xaaaaaaaaaaaaaaaa;
 
 /**
- * The maximum depth of a record. The open brackets are stored as the bits of one number, so records
- * that are nested more deeply are left to JavaScript.
+ * The maximum depth of a record. The open brackets are stored as the bits of one 64-bit number.
+ * JavaScript reads records that are nested more deeply.
  */
 const MAX_DEPTH: u32 = 63;
 
@@ -49,9 +49,9 @@ let wasSpaced: bool = false;
 
 /**
  * Finds the records in a piece of a file. A record is an object on its own line. Writes the start
- * and the end of each record to a list, and returns the end of the list. At `NEXT`, writes the
- * position where it stopped: a line that is not a record, or a line that continues beyond the
- * piece. In the second case, sets `IS_CUT`. Writes 80 zeros after the piece.
+ * and the end of each record to a list, and returns the end of the list. Writes to `NEXT` the
+ * position of the first line that was not read. Sets `IS_CUT` if that line may continue beyond the
+ * piece. Writes 80 zeros after the piece, because the last block may extend beyond its end.
  */
 export function frameObjects(from: usize, end: usize, list: usize, listEnd: usize, separator: u32): usize {
   setVectors();
@@ -113,9 +113,9 @@ function afterObject(start: usize, end: usize, spaced: bool, lineFeeds: bool): u
   const bracketBits = v128.load(VECTORS, 64);
   const anyBracket = v128.load(VECTORS, 80);
   const space = v128.load(VECTORS, 96);
-  // The state from the previous block. For `inString` and `inObject`, all bits are set if that
-  // block ended inside a string or an object. For the others, the lowest bit is set if the last
-  // byte was of the kind that the name states.
+  // The state at the end of the previous block. In `inString` and `inObject`, all bits are set if
+  // that block ended inside a string or an object. In the other variables, the lowest bit is set if
+  // the last byte was of the kind that the name states.
   let inString: u64 = 0;
   let inObject: u64 = 0;
   let escapes: u64 = 0;
@@ -148,8 +148,8 @@ function afterObject(start: usize, end: usize, spaced: bool, lineFeeds: bool): u
     const slashD = i8x16.eq(d, backslash);
     if (v128.any_true(v128.or(v128.or(slashA, slashB), v128.or(slashC, slashD)))) {
       const slashes = bitsOf(slashA, slashB, slashC, slashD);
-      // In a run of backslashes, every second one escapes the next byte. The subtraction finds
-      // where runs end.
+      // In a run of backslashes, only the first, the third and so on escape the next byte. The
+      // subtraction finds the end of each run by its carry.
       const codes = ((((slashes & ~escapes) << 1) | ODD_BITS) - (slashes & ~escapes)) ^ ODD_BITS;
       escaped = codes ^ (slashes | escapes);
       escapes = (codes & slashes) >> 63;
@@ -188,7 +188,8 @@ function afterObject(start: usize, end: usize, spaced: bool, lineFeeds: bool): u
         opens |= bit;
         objectOpens |= bit & -isObject;
       } else {
-        // Besides brackets, four other bytes have these bits, but they cannot be part of a token.
+        // Four other bytes also match `anyBracket`: `Y`, `_`, `y` and DEL. Outside strings, none of
+        // these is valid JSON.
         if (kind != 4 || (stack & 1) != isObject) return 0;
         stack >>= 1;
         if (--depth == 0) {
@@ -223,8 +224,8 @@ function afterObject(start: usize, end: usize, spaced: bool, lineFeeds: bool): u
       white = bitsOf(i8x16.le_u(a, space), i8x16.le_u(b, space), i8x16.le_u(c, space), i8x16.le_u(d, space)) & outside;
       anySpace |= white;
     }
-    // The remaining bytes must belong to numbers, `true`, `false` and `null`. Reading each of these
-    // also finds bytes that belong to nothing.
+    // All remaining bytes must belong to numbers, `true`, `false` or `null`. `areScalars` below
+    // reads each of these, and so detects any other byte.
     const scalars = outside & ~(quotes | brackets | commas | colons | white);
     const scalarStarts = scalars & ~((scalars << 1) | inScalar);
     inScalar = scalars >> 63;
@@ -238,7 +239,8 @@ function afterObject(start: usize, end: usize, spaced: bool, lineFeeds: bool): u
     let afterOpens = (opens << 1) | opened;
     opened = opens >> 63;
     if (spaced) {
-      // The addition carries each bit over the white space that follows it.
+      // Adding `white` moves each bit past the white space after it, because the carry runs through
+      // the set bits.
       const sum = afterSeparators + white;
       separated |= (sum < white) as u64;
       afterSeparators = sum & ~white;
@@ -250,8 +252,8 @@ function afterObject(start: usize, end: usize, spaced: bool, lineFeeds: bool): u
       afterOpens = openSum & ~white;
     }
 
-    // A key is a string after `{`, or after a comma in an object. The addition carries the bits
-    // from the starts of the keys to their ends.
+    // A key is a string after `{`, or after a comma in an object. The carry of the addition moves
+    // the bit at the start of each key to the end of the key.
     const openQuotes = quotes & strings & valid;
     const texts = strings & valid;
     const keySum = texts + ((openQuotes & afterObjectSeparators) | inKey);
@@ -265,8 +267,8 @@ function afterObject(start: usize, end: usize, spaced: bool, lineFeeds: bool): u
       afterKeys = sum & ~white;
     }
 
-    // A value or a key must follow each separator, and nothing else may start a value or a key. An
-    // empty pair of brackets has neither.
+    // A value or a key must follow each separator, and may start only there. The only exception is
+    // an opening bracket with its closing bracket right after it.
     const others = opens | scalarStarts;
     const closes = brackets & ~opens & valid;
     const misplaced = ((openQuotes | others) ^ (afterSeparators & valid)) & ~(closes & afterOpens);
@@ -347,8 +349,8 @@ function isHex(at: usize): bool {
 }
 
 /**
- * Returns a number in which a bit is set if, among the given bits up to and including this one, an
- * odd number is set.
+ * Sets each bit of the result to the parity of the given bits from the lowest bit up to that bit.
+ * If the given bits are quotes, the result marks the bytes of strings.
  */
 // @ts-ignore
 @inline

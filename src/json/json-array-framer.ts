@@ -15,8 +15,7 @@ interface Token {
 }
 
 /**
- * A reader of `stream-json`. According to its types, its functions return tokens. In fact, they return async
- * generators.
+ * A parser or verifier of `stream-json`. Its published types are wrong, because it returns an async iterable.
  */
 type Reader<T> = (text: string) => AsyncIterable<T>;
 
@@ -32,10 +31,7 @@ const BRACKETS: Readonly<Record<string, string>> = {
  * time.
  */
 const SLICE_BYTES = 16 * 1024;
-/**
- * How far `stream-json` may read past a mistake before it reports it, in characters. The real number is
- * smaller.
- */
+/** At most this many characters are read by `stream-json` beyond a mistake before it reports the mistake. */
 const LOOK_AHEAD = 64;
 /** How many characters at the start of the document are kept for error messages. */
 const START_CHARS = 4096;
@@ -58,13 +54,13 @@ export class JsonArrayFramer implements Framer<Json> {
   #chars = 0;
   #bytes = 0;
   /**
-   * The size of the slices since the last token, in bytes. Slices are kept in memory until a long string
-   * ends.
+   * The bytes that were read since the last token. `stream-json` holds them in memory until the token, such
+   * as a long string, is complete.
    */
   #waitingBytes = 0;
   /** The keys and indexes of the open objects and arrays, with the innermost last. */
   readonly #keys: (string | number)[] = [];
-  /** How many values on the path to the array have been found. The document itself counts. */
+  /** How many levels of the path to the array have been found. The document itself is the first level. */
   #found = 0;
   #isInArray = false;
   #isComplete = false;
@@ -90,8 +86,8 @@ export class JsonArrayFramer implements Framer<Json> {
     await this.#read(this.#decoder.end(), items);
     const length = this.#bytes;
     if (length === 0) throw this.#error('The JSON document is empty', { byteOffset: 0 });
-    // The readers may be waiting for more characters. Spaces end this wait, and reveal a mistake at the end
-    // of the document.
+    // The readers may be waiting for more characters before they report a mistake at the end of the document.
+    // Spaces end this wait.
     if (!this.#isComplete) await this.#read(' '.repeat(LOOK_AHEAD), items);
     if (!this.#isComplete)
       throw this.#error('The JSON document is cut short', { byteOffset: length });
@@ -152,7 +148,7 @@ export class JsonArrayFramer implements Framer<Json> {
     else this.#endValue(items);
   }
 
-  /** Called when a value begins. If the value is on the path to the array, checks it. */
+  /** Called when a value begins. Checks the value if it is on the path to the array. */
   #begin(name: string): void {
     const keys = this.#keys;
     const depth = keys.length;
@@ -160,8 +156,8 @@ export class JsonArrayFramer implements Framer<Json> {
     if (typeof index === 'number') keys[depth - 1] = index + 1;
     const isOnPath = !this.#isInArray && keys.every((key, at) => String(key) === this.#path[at]);
     if (!isOnPath) return;
-    // A repeated key is refused. `JSON.parse` would use the last value of the key, but elements of its first
-    // value may already have been delivered.
+    // `JSON.parse` would use the last value of a repeated key. Here, elements of its first value may already
+    // have been delivered, so a repeated key is an error.
     if (this.#found > depth)
       throw this.#error(`There is more than one ${named(this.#path.slice(0, depth))}`);
     this.#found = depth + 1;
@@ -235,7 +231,6 @@ export class JsonArrayFramer implements Framer<Json> {
   }
 }
 
-/** Returns the name of the array for error messages. */
 function named(path: readonly string[]): string {
   return path.length === 0 ? 'the document' : `\`${path.join('.')}\``;
 }

@@ -2,25 +2,28 @@ import { isAscii, isUtf8, transcode } from 'node:buffer';
 import { BACKSLASH, bufferOf } from './byte-codes.js';
 
 /**
- * Only documents up to this size, in bytes, are decoded with escapes instead of characters beyond ASCII. They
- * get at most `MAX_ESCAPES` escapes.
+ * Only documents of at most this many bytes get `\uXXXX` escapes for characters beyond ASCII. A document that
+ * needs more than `MAX_ESCAPES` escapes gets none.
  */
 const MAX_BYTES = 32 << 10;
 const MAX_ESCAPES = 32;
 
-/** To estimate how many characters are not ASCII, one byte in this many is read. */
+/** One byte in this many is read to estimate how many characters are not ASCII. */
 const SAMPLED = 64;
 const MAX_SAMPLES_BEYOND_ASCII = 2;
 
-/** A run of bytes that is shorter than this is copied faster byte by byte. */
+/**
+ * Runs of fewer bytes than this are copied one byte at a time, which is faster than `Buffer.set` for short
+ * runs.
+ */
 const SHORT_RUN = 32;
 
 /** A copy of the document, followed by zeros. `words` reads it as 32-bit words, `bytes` as bytes. */
 const words = new Int32Array(MAX_BYTES / 4 + 4);
 const bytes = new Uint8Array(words.buffer);
 /**
- * The same document with escapes. A character of two or three bytes becomes one escape of six bytes. A
- * character of four bytes becomes two such escapes.
+ * The document with `\uXXXX` escapes. A character of two or three bytes becomes one escape of six bytes. A
+ * character of four bytes becomes two escapes.
  */
 const escaped = Buffer.alloc(MAX_BYTES + 8 * MAX_ESCAPES);
 
@@ -58,8 +61,8 @@ function isMostlyAscii(document: Buffer): boolean {
 }
 
 /**
- * Returns the document with escapes. Returns `undefined` if it would need too many escapes, or an escape
- * right after a backslash.
+ * Returns the document with escapes for characters beyond ASCII. Returns `undefined` if the document needs
+ * too many escapes, or needs one right after a backslash.
  */
 function withEscapes(document: Buffer): string | undefined {
   const { length } = document;

@@ -14,7 +14,7 @@ import { excerpt } from './excerpt.js';
 const BRACE_BIT = 0x20;
 
 /**
- * A member is searched for in this many bytes at the end of a document. In the `activity_streams` format, `gnip`
+ * How many bytes at the end of a document are searched for a member. In the `activity_streams` format, `gnip`
  * and the members after it have up to 1.5 KiB in most posts.
  */
 const SEARCHED_BYTES = 2048;
@@ -57,7 +57,7 @@ export class LazyObject {
     return document[start] === OPEN_OBJECT ? new LazyObject(document, start) : undefined;
   }
 
-  /** Continues with the same bytes at a different place in memory. */
+  /** Replaces the buffer with a copy of the same bytes. */
   moveTo(bytes: Buffer): void {
     this.#bytes = bytes;
   }
@@ -108,7 +108,7 @@ export class LazyObject {
     return new LazyObject(this.#bytes, this.#start(index));
   }
 
-  /** Returns where a member's value is in the document, as its start (inclusive) and end (exclusive). */
+  /** Returns the position of a member's value in the document: its start (inclusive) and end (exclusive). */
   span(key: string): readonly [number, number] | undefined {
     const index = this.#find(key);
     return index === -1 ? undefined : [this.#start(index), this.#end(index)];
@@ -161,7 +161,8 @@ export class LazyObject {
     const bytes = this.#bytes;
     const delimiter = bytes[this.#at];
     if (delimiter === CLOSE_OBJECT) return false;
-    // Most documents have no white space here. Each of these checks then saves a call.
+    // Most documents have no white space here. Each check for the expected byte then saves a call of
+    // `afterSpace`.
     let keyStart = this.#at + 1;
     if (bytes[keyStart] !== QUOTE) keyStart = afterSpace(bytes, keyStart);
     if (delimiter === OPEN_OBJECT && bytes[keyStart] === CLOSE_OBJECT) {
@@ -222,8 +223,9 @@ function spanAt(bytes: Buffer, member: number): readonly [number, number] | unde
 }
 
 /**
- * The bytes to search for. For each value of the byte at the possible start of a match, `steps` tells how far
- * to step left if there is no match (Boyer-Moore-Horspool).
+ * The bytes of a key, for a search from the end of a document to the left (Boyer-Moore-Horspool). If the
+ * bytes at a position do not match, the search moves `steps[byte]` to the left, where `byte` is the byte at
+ * that position.
  */
 interface Needle {
   readonly bytes: Buffer;
@@ -245,9 +247,9 @@ function needleOf(key: string): Needle {
 }
 
 /**
- * Returns the position of the last occurrence of a key within a range of bytes, or -1. The position is where
- * the opening quote of the key is. Searches only near the end of the range. A string between a comma and a
- * colon can only be a key, because quotes inside strings follow a backslash.
+ * Returns the position of the opening quote of the last occurrence of a key within a range of bytes, or -1.
+ * Searches only near the end of the range. A match between a comma and a colon can only be a key, because a
+ * backslash comes before each quote inside a string.
  */
 export function keyNearEnd(bytes: Buffer, key: string, start = 0, end = bytes.length): number {
   const needle = needleOf(key);

@@ -28,14 +28,15 @@ export interface LineFramerOptions {
   /** Whether the user can set the limits with options. If so, errors name these options. @default true */
   readonly limitsAreOptions?: boolean | undefined;
   /**
-   * Whether the records have already been checked, so that they only have to be found again. @default false
+   * Whether the records were already validated. If so, the framer only looks for their ends.
+   * @default false
    */
   readonly areProven?: boolean | undefined;
   /** Whether errors are retryable, because the bytes may have been damaged in transit. @default false */
   readonly isRetryable?: boolean | undefined;
   /**
-   * If a line is too large, how many more bytes of it are skipped before the framer throws. A stream may send
-   * a line that never ends.
+   * How many more bytes of a line that is too large are skipped before the framer throws. Without this limit,
+   * a stream that never ends a line would be read forever.
    * @default no limit
    */
   readonly maxSkippedBytes?: number | undefined;
@@ -49,7 +50,7 @@ export class LineFramer implements Framer<Buffer> {
   readonly #maxDepth: number;
   readonly #origin: string | undefined;
   readonly #options: LineFramerOptions;
-  /** Whether the current line is too large, so that its rest is skipped. */
+  /** Whether the rest of the current line is skipped, because the line is too large. */
   #skips = false;
   #skippedBytes = 0;
   /** The part of the current line that was in earlier blocks. */
@@ -77,8 +78,8 @@ export class LineFramer implements Framer<Buffer> {
   }
 
   /**
-   * Processes a block. Returns a promise only if `onDamaged` has to be awaited: a promise for each block made
-   * replays several percent slower.
+   * Processes a block. Returns a promise only if `onDamaged` has to be awaited. A promise for each block
+   * would make replays several percent slower.
    */
   push(block: Buffer, records: Buffer[]): Promise<void> | undefined {
     return this.#pushFrom(0, block, records);

@@ -28,8 +28,8 @@ const LIST = 1024;
 const LIST_END = 64 * 1024;
 const DOCUMENT = 64 * 1024;
 /**
- * The module reads blocks of this size at once, in bytes. After an unusual line, it reads blocks of
- * `SMALL_BLOCK`, because a file may have many such lines.
+ * The module reads blocks of this many bytes. After a line that the module cannot read, it reads blocks of
+ * `SMALL_BLOCK` bytes. Otherwise, a file with many such lines would copy a large block for each of them.
  */
 const LARGE_BLOCK = 128 * 1024;
 const SMALL_BLOCK = 1024;
@@ -53,8 +53,8 @@ class Module {
 }
 
 /**
- * The module, which all files of a thread share. `undefined` if it gets no memory, in which case
- * `check-object.ts` reads all records. `null` before the first use.
+ * The module, which all files of a thread share. `null` before the first use. `undefined` if its memory
+ * cannot be allocated: `check-object.ts` then reads all records.
  */
 let module: Module | undefined | null = null;
 
@@ -70,14 +70,14 @@ function moduleOfThread(): Module | undefined {
 
 /**
  * Finds lines that are exactly one JSON object. Uses WebAssembly, which reads 64 bytes at a time. Accepts
- * only what `JSON.parse` accepts. The caller must read all other lines, and also some valid records: those
- * that exceed a limit, are longer than 128 KiB, are nested deeper than 63 levels or have white space around
- * them, and a last record without a line end.
+ * only what `JSON.parse` accepts. The caller must read all other lines, which include some valid records:
+ * those that exceed a limit, are longer than 128 KiB, are nested deeper than 63 levels or have white space
+ * around them, and a last record without a line end.
  */
 export class ObjectLines {
   /**
-   * An object that is never freed. If a garbage collection finds no object of a class, for example between
-   * two files, V8 discards the optimised code for the class.
+   * An object that is never freed. V8 discards the optimised code of a class if no object of the class is
+   * left, for example between two files.
    */
   static readonly staying: unknown = new ObjectLines('\n', { maxBytes: 0, maxDepth: 0 });
   /** The position after the last record that was found, and after its line end. */
@@ -86,7 +86,7 @@ export class ObjectLines {
   readonly #maxBytes: number;
   readonly #isLimited: boolean;
   readonly #module: Module | undefined;
-  /** The difference between a position in the bytes and the same position in the module's memory. */
+  /** The position of a byte in `bytes`, minus its position in the module's memory. */
   #offset = 0;
   #pieceBytes = LARGE_BLOCK;
 
@@ -98,8 +98,8 @@ export class ObjectLines {
   }
 
   /**
-   * Finds records, beginning at the start of a line. Returns how many were found. `startOf` and `endOf`
-   * return their positions until the next call.
+   * Finds records, beginning at the start of a line. Returns how many were found. Until the next call,
+   * `startOf` and `endOf` return the position of each record.
    */
   find(bytes: Buffer, from: number, to: number): number {
     this.next = from;

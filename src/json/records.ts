@@ -3,7 +3,7 @@ import type { DataError, DataPosition } from '../base/errors.js';
 
 declare const framing: unique symbol;
 
-/** Bytes of any kind, except records. Operators that inflate or cut files read them. */
+/** Bytes of any kind, except records. Accepted by operators that inflate files or cut files into records. */
 export type Bytes = Uint8Array & { readonly [framing]?: 'none' };
 
 /**
@@ -63,9 +63,8 @@ export const ARRAY_KEY = required(
 
 /**
  * The path to an array in a document: the key of the array, or the keys that lead to it. Several keys are a
- * list, or one string joined by dots. If keys contain dots, use a list. If one of the keys leads to an
- * element of an array, it is the index of that element. An empty path means that the document itself is the
- * array.
+ * list, or one string joined by dots. If keys contain dots, use a list. To go through an element of an array,
+ * use its index as a key. An empty path means that the document itself is the array.
  */
 export type ArrayPath = string | readonly string[];
 
@@ -125,8 +124,8 @@ export interface Framer<T> {
 }
 
 /**
- * The bytes so far of a record that continues in the next block. They are copied, because the memory of a
- * block may be released. They are joined when the record is complete.
+ * Collects the bytes of a record that continues in the next block, and joins them when the record is
+ * complete. The bytes are copied, because the memory of a block may be released.
  */
 export class CarryOver {
   #chunks: Buffer[] = [];
