@@ -82,8 +82,8 @@ class ClickHouseStandIn {
 
 describe('posts written to a ClickHouse stand-in', () => {
   const MISHAPS: Mishap[] = ['request lost', 'answer lost', 'killed before', 'killed after'];
-  // The calls of the script: create two tables, `load` and `save`, and then for each range `load`,
-  // `save`, `write` and `save`.
+  // The script first makes two calls to create tables, and then calls `load` and `save`. For each
+  // range it calls `load`, `save`, `write` and `save`.
   const cells = Array.from({ length: 12 }, (_, index) => index + 3).flatMap(call =>
     MISHAPS.map(mishap => [mishap, call] as const),
   );

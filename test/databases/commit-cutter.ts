@@ -8,7 +8,6 @@ export interface CutOptions {
   readonly lost: 'request' | 'answer';
 }
 
-/** A proxy in front of PostgreSQL that cuts the connection during one COMMIT. */
 export class CommitCutter {
   /** The number of connections cut so far. */
   cuts = 0;

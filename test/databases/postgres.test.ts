@@ -86,7 +86,8 @@ describe.skipIf(!hasPostgres)('posts written to PostgreSQL', () => {
     const folder = await temporaryFolder();
     const text = (id: number) => `"${id}", or\n☃ ${'x'.repeat(id % 50)}`;
     for (let file = 0; file < FILES; file++) {
-      // The first post of each file is the last post of the file before it.
+      // Each file starts with the last post of the previous file, so the script must drop
+      // duplicates.
       const ids = Array.from({ length: 201 }, (_, at) => file * 200 + at);
       const lines = ids.map(
         id =>

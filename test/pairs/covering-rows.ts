@@ -1,7 +1,6 @@
 /**
- * One combination of option values to test: the chosen value of each key. A stage itself may be a
- * key with the value `yes` or `no`. If it is `no`, the row has no keys for the options of the
- * stage.
+ * One combination of option values to test. Keys are `stage` or `stage.option`. The value of a
+ * `stage` key is `yes` or `no`. If it is `no`, the row has no options of that stage.
  */
 export type Row = Readonly<Record<string, string>>;
 
@@ -28,9 +27,10 @@ export interface Rules {
   readonly always: readonly string[];
   readonly conflicts: readonly Conflict[];
   /**
-   * Combinations in `others` hide the effect of `values`. For example, a number of threads is not
-   * tested if another option keeps the work on the main thread. A row with such a combination does
-   * not cover pairs with one of the `values`, unless the pair itself contains the combination.
+   * Each combination in `others` hides the effect of `values`. For example, the number of threads
+   * has no effect if another option keeps the work on the main thread. A row with such a
+   * combination does not cover pairs with one of the `values`, unless the pair itself contains the
+   * combination.
    */
   readonly alone: {
     readonly values: readonly string[];
@@ -62,8 +62,8 @@ export function coveringRows(domain: Domain, rules: Rules, random: () => number)
       names.map(name => `${stage}.${option}=${name}`),
     ),
   ]);
-  // The numbers of the values by key and name. A map by key and name together would spend most of the
-  // time on concatenated strings.
+  // Maps a key and then a name to the index of the value. A single map would need a concatenated
+  // string for every lookup, which is slow.
   const numbers = new Map<string, Map<string, number>>();
   for (const [number, value] of values.entries()) {
     const key = keyOf(value);
@@ -109,7 +109,9 @@ export function coveringRows(domain: Domain, rules: Rules, random: () => number)
       }
     return found;
   };
-  /** Returns how many uncovered pairs each value of a key would cover together with the values of a row. */
+  /**
+   * For each value of `key`, returns how many uncovered pairs the row would cover with that value.
+   */
   const gainsOf = (row: Row, key: string, names: readonly string[]): number[] => {
     const others = numbersOf(row);
     return names.map(name => {
@@ -146,8 +148,8 @@ export function coveringRows(domain: Domain, rules: Rules, random: () => number)
 }
 
 /**
- * Returns a conflict that every row with these two values contains. Considers what the values
- * require. For example, two sinks require `tee`, which refuses some options.
+ * Returns a conflict that every row with these two values contains. Stages that a value requires
+ * count too. For example, two sinks require `tee`, which refuses some options.
  */
 export function conflictOf(
   pair: Pair,

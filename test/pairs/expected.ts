@@ -95,7 +95,7 @@ const STAGES = {
   },
 } satisfies Record<string, Stage>;
 
-/** Returns whether the tested `filter` keeps a post. `filter` itself calls this function, too. */
+/** Also passed to the `filter` under test, so that both keep the same posts. */
 export function isKept(id: string): boolean {
   return !id.endsWith('3');
 }

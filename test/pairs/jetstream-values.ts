@@ -12,12 +12,11 @@ import {
   type ValuesOfStages,
 } from './values.js';
 
-/** The JetStream domain of the server. */
 export const SERVER_DOMAIN = 'pairs';
 export const TOPICS = ['even', 'odd'];
 const MAX_BYTES = 1 << 20;
 
-/** Returns the topic of a post; `undefined` for one of three posts. */
+/** Returns the topic of a post. One in three posts has no topic. */
 export const topicOf = (id: string): string | undefined => TOPICS[Number((BigInt(id) / 3n) % 3n)];
 
 /** Returns the message that the option `payload` creates for a post. */
@@ -39,7 +38,10 @@ const connecting: Readonly<Record<string, Values>> = {
   maxOutageMs: numbers(60_000),
 };
 
-/** The values to try for the options of both calls. A test fails if an option is missing here. */
+/**
+ * The values to try for each option of `toJetStream` and `fromJetStream`. A test fails if an option
+ * is missing here.
+ */
 export const JETSTREAM_VALUES: ValuesOfStages = {
   flow: {
     '(publishing)': { complete: is(0), abort: is(0), 'source fails': is(0), cut: is(0) },
@@ -71,7 +73,7 @@ export const JETSTREAM_VALUES: ValuesOfStages = {
       gzip: is({ posts: 3, waitMs: 5, compression: 'gzip' }),
     },
     id: { ...unset, given: is(({ id }: Activity) => id) },
-    // The source has damaged items only if `onDamaged` is given.
+    // Only if `onDamaged` is given, the test's source also delivers a post without an id.
     onDamaged: calls('toJetStream.onDamaged'),
     payload: { ...unset, given: is(({ id }: Activity) => sentOf(id)) },
   },
@@ -88,8 +90,8 @@ export const JETSTREAM_VALUES: ValuesOfStages = {
       both: ({ out }) => [`${out}.0`, `${out}.1`],
     },
     waitForStream: flags,
-    // run-jetstream-row.ts passes the actual values: each half of the stream, and the last
-    // sequence.
+    // The zeros are placeholders. run-jetstream-row.ts passes each half of the stream as `shard`,
+    // and the last sequence as `until`.
     shard: { ...unset, halves: is(0) },
     until: { 'caught up': is('caught up'), 'a sequence': is(0), never: is('never'), ...unset },
     onGap: calls('fromJetStream.onGap'),
@@ -109,12 +111,13 @@ export const FIXED_OF_JETSTREAM: readonly string[] = [
 
 export const JETSTREAM_OPTIONS: Domain = domainOf(JETSTREAM_VALUES);
 
-/** Returns whether `take` ends the reader after all items. */
+/** Returns whether the reader ends only because `take` has received all items. */
 export const endsByCount = (row: Row): boolean =>
   row['fromJetStream.until'] === 'never' || row['fromJetStream.until'] === 'not given';
 
 /**
- * Returns whether one of the two options for topics has a value. They are always given together.
+ * Checks both options for topics, because an incomplete row may have only one of them. A complete
+ * row has both or neither.
  */
 const mayHaveTopics = (row: Row, value: string): boolean =>
   row['toJetStream.topics'] === value || row['toJetStream.topic'] === value;

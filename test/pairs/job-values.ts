@@ -8,7 +8,10 @@ export const JOB_START = START;
 export const JOB_END = START + 40 * MINUTE;
 export const JOB_FILES = 4;
 
-/** Whether a signal is passed. run-job-row.ts creates the signal. */
+/**
+ * The values to try for the options of `jobs.run` and `jobs.download`. A test fails if an option is
+ * missing here.
+ */
 const signal = { ...unset, given: is(0) };
 
 /** The values to try for the options of `jobs.run` and `jobs.download`. A test fails if an option is missing here. */

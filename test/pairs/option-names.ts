@@ -15,7 +15,7 @@ export async function optionNames(call: (options: never) => unknown): Promise<st
 }
 
 /**
- * Returns the options that a table lists for a stage.
+ * Returns the options that a test table lists for a stage.
  * @param fixed Options that have the same value in every test, such as `search.query`.
  */
 export function listedOptions(

@@ -35,8 +35,8 @@ const BATCH = 10;
 /** The position at which the first run of the publisher is stopped. */
 const PUBLISHED = 40;
 /**
- * The number of items at which the first run of a reader is stopped. A reader first requests 16
- * messages of up to 3 posts, so it has a cursor by then.
+ * The first run of a reader is stopped after this many items. A reader first requests 16 messages
+ * of up to 3 posts, which are at most 48 posts. After 50 posts, it has a cursor to resume from.
  */
 const READ = 50;
 const READ_OF_TOPIC = 20;
@@ -181,7 +181,7 @@ export class JetStreamRow {
     const all = endsByCount(row) ? [take(this.expected().length)] : [];
     return unchecked<(...args: unknown[]) => Promise<unknown>>(pipeline)(
       source,
-      // This operator is before `take`, because `take` closes the connection once it has received
+      // `stop` comes before `take`, because `take` closes the connection once it has received
       // enough items.
       ...(how === 'complete' ? [] : [stop]),
       ...all,
@@ -245,8 +245,9 @@ function inOneLine(raw: Buffer, row: Row): string {
 }
 
 /**
- * Publishes posts with the options in `row` until a run completes, and then once more. Reads the
- * posts until each reader completes, and then once more. Compares the items after both.
+ * Publishes posts with the options in `row` until a run completes, and then publishes once more.
+ * Reads the posts until each reader completes, and compares the items. If there is a checkpoint,
+ * reads once more and compares again.
  * @returns How many runs were stopped.
  */
 export async function tryJetStreamRow(row: Row): Promise<number> {
@@ -284,7 +285,6 @@ async function tryIn(run: JetStreamRow): Promise<number> {
   return stopped;
 }
 
-/** Repeats a run until it completes. */
 async function untilComplete(run: () => Promise<unknown>, onStop: () => unknown): Promise<unknown> {
   for (let runs = 0; ; runs++) {
     try {

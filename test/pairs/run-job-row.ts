@@ -59,14 +59,14 @@ async function tryIn(row: Row, title: string, folder: string): Promise<void> {
   const seen: DownloadedFile[] = [];
   expect(await download(row, job, folder, 0, file => seen.push(file))).toEqual(verdict);
   expect(seen.every(({ known }) => known)).toBe(true);
-  // These are the requests for the job and for its list of files. No file is requested again.
+  // One request is for the job and one for its list of files. No file is downloaded again.
   expect(requests() - before).toBeLessThanOrEqual(2);
   await checkFolder(row, folder, verdict);
 }
 
 /**
- * Calls `jobs.run`. @param run The position of the call, starting at 1. Only the first call may be
- * stopped.
+ * Calls `jobs.run`. Only the first call may be stopped.
+ * @param run The position of the call, starting at 1. It is 0 for a call that is not stopped.
  */
 function order(row: Row, title: string, run: number): Promise<DeliveredJob> {
   const stop = run === 1 ? row['run.(stop)'] : 'none';
@@ -96,8 +96,8 @@ function order(row: Row, title: string, run: number): Promise<DeliveredJob> {
 }
 
 /**
- * Calls `jobs.download`. @param run The position of the call, starting at 1. Only the first call
- * may be stopped.
+ * Calls `jobs.download`. Only the first call may be stopped.
+ * @param run The position of the call, starting at 1. It is 0 for a call that is not stopped.
  */
 function download(
   row: Row,
@@ -139,7 +139,6 @@ function optionsOf(row: Row, stage: string): Record<string, unknown> {
   return optionsIn(row, stage, JOB_VALUES, { out: '', run: 1, saw: () => {} });
 }
 
-/** Repeats a call until it completes. */
 async function untilComplete<T>(mayStop: boolean, call: (run: number) => Promise<T>): Promise<T> {
   for (let run = 1; ; run++) {
     try {
@@ -186,7 +185,7 @@ async function checkFolder(row: Row, folder: string, verdict: JobVerdict): Promi
         }),
     ),
   );
-  // The totals are those of the whole job, so a shard is not compared with them.
+  // The totals describe the whole job, so they are not checked for a shard.
   const isWrong = row['download.(totals)'] === 'wrong' && part === -1;
   const missing = isWrong ? [expect.stringContaining('totalFileSizeBytes')] : [];
   expect(verdict).toMatchObject({ missing, files: { delivered: numbers.length } });

@@ -58,7 +58,7 @@ export class ServiceRow {
   readonly #target = new StandIn<unknown>();
   readonly #requestsBefore = requests();
   #run = 0;
-  /** Whether the event that happens during the first run has been sent. */
+  /** Whether the test has sent the live compliance event. It does so once, during the first run. */
   #isLive = false;
 
   constructor(row: Row, folder: string) {
@@ -176,7 +176,9 @@ export class ServiceRow {
   }
 }
 
-/** Returns the part of an item that is compared: what identifies it, and what options change. */
+/**
+ * Returns the part of an item that the tests compare: its id, and the fields that options change.
+ */
 function itemOf(given: unknown): string {
   const isRaw = given instanceof Activity || isComplianceEvent(given);
   const item = (isRaw ? JSON.parse(given.raw.toString()) : given) as Record<string, unknown>;
@@ -194,8 +196,8 @@ function itemOf(given: unknown): string {
 }
 
 /**
- * Runs a pipeline with the options in `row` until it completes, and once more some hours later.
- * Compares the contents of the sinks after both.
+ * Runs a pipeline with the options in `row` until it completes, and compares the contents of the
+ * sinks. If there is a checkpoint, runs it once more some hours later and compares again.
  */
 export async function tryServiceRow(row: Row): Promise<void> {
   const folder = await temporaryFolder();
@@ -263,15 +265,14 @@ function plantFaults(row: Row, isFirst: boolean): void {
   if (row['flow.(stop)'] === 'the service fails') faults.plant(faultOf(row));
 }
 
-/** Returns the fault that makes a request fail, interrupts a replay, or makes files of a job fail. */
+/** Returns the fault that stops the first run. Its kind depends on the source. */
 function faultOf(row: Row): Fault {
   const always = { kind: 'status', status: 503, times: 'always', skip: 1 } as const;
   switch (sourceOf(row)) {
     case 'replay':
       return { kind: 'content-cut', endpoint: 'replay', afterMessages: 3 };
     case 'compliance':
-      // If a retry may help, compliance repeats a replay without a limit, so the request fails with
-      // 401.
+      // `compliance` retries a replay without a limit after a 503. A 401 ends the run.
       return { ...always, endpoint: 'replay', status: 401 };
     case 'jobFiles':
       return { ...always, endpoint: 'job-files', skip: 3 };
@@ -299,14 +300,14 @@ async function check(run: ServiceRow, times: readonly number[]): Promise<void> {
 }
 
 /**
- * Returns items in an order in which they can be compared. Events may be repeated, and the event
- * that happens during the first run may arrive only in the next run.
+ * Returns the items in a form that can be compared. `compliance` may deliver an event more than
+ * once, and may deliver the live event only in the second run.
  */
 function comparable(items: readonly string[], row: Row, times: readonly number[]): string[] {
   const isLate = (item: string) => item === `event ${LIVE_ID}` && times.length === 1;
   if (row.compliance === 'yes') return [...new Set(items)].filter(item => !isLate(item)).toSorted();
-  // The order is not compared if a replay may request minutes again, or if the next run delivers
-  // missing files first.
+  // The order is not compared in two cases. A replay may request minutes again. After a failure,
+  // `jobFiles` delivers the missing files first.
   const isOrdered =
     row.replay === 'no' && (row.jobFiles === 'no' || row['flow.(stop)'] !== 'the service fails');
   return isOrdered ? [...items] : items.toSorted();

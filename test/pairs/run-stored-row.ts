@@ -52,8 +52,9 @@ import { postOf, SINKS, VALUES } from './stored-values.js';
 import { type Context, hasCheckpoint, optionsIn } from './values.js';
 
 /**
- * The first run is aborted after `ABORTED_AFTER` items. With some options, the disk loses power
- * instead: at one of `CUT_AT.calls` disk calls, of which the first is the call `CUT_AT.from`.
+ * The first run is aborted after `ABORTED_AFTER` items. If the option `(stop)` is `power cut`, the
+ * simulated disk loses power instead. This happens at one of `CUT_AT.calls` disk calls, starting
+ * with call `CUT_AT.from`.
  */
 const ABORTED_AFTER = 7;
 const CUT_AT = { from: 15, calls: 45 };
@@ -252,8 +253,8 @@ export class RowRun {
 }
 
 /**
- * Runs a pipeline with the options in `row` until it completes, and then once more. Compares the
- * outputs with the expected ones.
+ * Runs a pipeline with the options in `row` until it completes, and compares the outputs with the
+ * expected ones. If there is a checkpoint, runs it once more and compares again.
  * @param number The index of the row. It decides at which call the disk loses power.
  * @returns Whether a run was stopped.
  */
@@ -384,8 +385,8 @@ function keyOf(item: Item, template: string): string {
 }
 
 /**
- * Removes the matching rules from a post, because `matchRules` changes them. Replaces a masked post
- * with its id.
+ * Returns the part of a line that the tests compare. `matchRules` changes the matching rules of a
+ * post, so they are removed. A masked post is replaced with its id.
  */
 function lineOf(line: string, row: Row): string {
   if (/"hidden":"/.test(line)) return `masked ${/(\d{19})/.exec(line)?.[1]}`;
@@ -471,8 +472,8 @@ async function rowsBelow(
 }
 
 /**
- * Checks that the file of damaged records contains each record once, and that each function was
- * called for all of them. `take` may end the run before some of the records are read.
+ * Checks that the file of damaged records contains each record once, and that each `onDamaged`
+ * function got all records of its stage. `take` may end the run before some records are read.
  */
 function checkDamaged(run: RowRun, files: readonly StoredFile[], outputs: Outputs): void {
   const { row, seen } = run;

@@ -4,8 +4,8 @@ import { DECODING, SOURCES } from './service-values.js';
 /**
  * Declares that a source refuses these values together, with an error about `option`.
  *
- * @param others Further values of the example row, so that the library refuses it for no other
- * reason.
+ * @param others Further values that the example row needs. Without them, the library would refuse
+ * the row for another reason.
  */
 function refuses(
   source: string,

@@ -23,8 +23,8 @@ export function itemsOf(row: Row, now: number, before: number | undefined): stri
 }
 
 /**
- * Returns whether an event happens while the first run fills its gap. This run or the next one
- * delivers the event.
+ * Returns whether the test sends a compliance event while the first run fills its gap. That run or
+ * the next one delivers the event.
  */
 export function hasLiveEvent(row: Row): boolean {
   return (
@@ -63,8 +63,8 @@ function tagged(post: Post): string {
 }
 
 /**
- * Returns the items that a source delivers. @param before The time of the previous run, for an
- * incremental source.
+ * Returns the items that a source delivers.
+ * @param before The time of the previous run, for an incremental source.
  */
 function sourceItems(row: Row, now: number, before: number | undefined): string[] {
   const { from, to } = windowOf(row, now, before);
@@ -126,7 +126,8 @@ const bucketOf = (row: Row): number =>
   ({ day: DAY, minute: MINUTE })[row['counts.bucket'] ?? ''] ?? HOUR;
 
 function windowOf(row: Row, now: number, before: number | undefined) {
-  // In the service, a minute is complete only when it is this old.
+  // Incremental runs read only complete minutes. In the service, a minute is complete once it is
+  // this old.
   const ageMs = row.replay === 'yes' ? 31 * MINUTE : MINUTE;
   const endOf = (time: number) =>
     floorTo(row.counts === 'yes' ? bucketOf(row) : MINUTE, time - ageMs);

@@ -47,8 +47,8 @@ export const RULES = [
 ];
 
 /**
- * A compliance event about a post. The service does not have this post, because an event hides its
- * post.
+ * A compliance event about a post. The service has no post with this id, because an event would
+ * hide the post.
  */
 export interface Event {
   readonly id: string;
@@ -56,7 +56,7 @@ export interface Event {
 }
 
 const EVENTS_A_PERIOD = 11;
-/** The time at which runs of `compliance` begin. */
+/** `compliance` starts reading at this time if `fromDate` is given. */
 export const EVENTS_START = END - HOUR;
 
 const eventsFrom = (start: number, first: number): readonly Event[] =>
@@ -87,7 +87,6 @@ export let service: Service;
 export let token: AccessToken | undefined;
 export let job: DeliveredJob;
 
-/** Returns the number of requests that the service has received. */
 export const requests = (): number => sent;
 
 export const acme = (): Account =>

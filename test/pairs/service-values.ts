@@ -15,7 +15,7 @@ import {
 
 const shard: Values = { ...unset, '1/2': is({ index: 1, of: 2 }), '2/2': is({ index: 2, of: 2 }) };
 
-/** Returns the options that all query sources have. */
+/** Returns the options that `search`, its variant with rules, and `counts` share. */
 const query = (source: string): ValuesOfStages[string] => ({
   product: { '30day': is('30day'), fullarchive: is('fullarchive') },
   fromDate: { ...date(START), ...unset },
@@ -35,8 +35,9 @@ const pages = (source: string): ValuesOfStages[string] => ({
 });
 
 /**
- * The values to try for the options of sources that use a service, and of some sinks. A test fails
- * if an option of these sources is missing here. Names in parentheses are not options.
+ * The values to try for each option of the sources that use a service, and for some sinks. A test
+ * fails if an option of these sources is missing here. A name in parentheses is not an option, but
+ * another condition that the runs vary.
  */
 export const SERVICE_VALUES: ValuesOfStages = {
   flow: { '(stop)': { none: is(0), abort: is(0), 'the service fails': is(0) } },
@@ -147,7 +148,6 @@ export const DECODING = ['gunzip', 'jsonLines', 'activities'] as const;
 export const sourceOf = (row: Row): (typeof SOURCES)[number] =>
   SOURCES.find(source => row[source] === 'yes')!;
 
-/** Returns the value of an option of the source. */
 export const optionOf = (row: Row, option: string): string | undefined =>
   row[`${sourceOf(row)}.${option}`];
 

@@ -66,8 +66,8 @@ const columns: Values = {
 const invalidValues: Values = { ...unset, error: is('error'), null: is('null') };
 
 /**
- * The values to try for each option. A test fails if an option of the library is missing here.
- * Names in parentheses are not options.
+ * The values to try for each option. A test fails if an option of the library is missing here. A
+ * name in parentheses is not an option, but another condition that the runs vary.
  */
 export const VALUES: ValuesOfStages = {
   flow: {

@@ -54,8 +54,8 @@ export function domainOf(values: ValuesOfStages): Domain {
 }
 
 /**
- * Returns the names of values, with `not given` first. An object lists names that consist of digits
- * first, but an option that is not given is simpler.
+ * Returns the names of values. Puts `not given` first, because it is the simplest value. JavaScript
+ * would put names that consist of digits before it.
  */
 function namesOf(values: Values): readonly string[] {
   const list = Object.keys(values);
