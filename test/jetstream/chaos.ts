@@ -55,8 +55,8 @@ export interface ChaosOptions {
 }
 
 /**
- * These faults isolate a leader. When the leader rejoins, the replicas of nats-server 2.9 may stay
- * different, which loses acknowledged messages. The consumers must then report exactly the lost
+ * These faults isolate a leader. After it rejoins, the replicas of nats-server 2.9 may stay
+ * different, and acknowledged messages are lost. The consumers must then report exactly the lost
  * messages.
  */
 const LOSING: readonly Fault[] = ['freeze', 'partition'];
@@ -192,7 +192,8 @@ class Run {
   readonly #publisher: RestartedScript;
   #consumers: readonly RestartedScript[] = [];
   /**
-   * Faults hit one node at a time, because the cluster stops if two of its three nodes are down.
+   * Faults wait for this promise, so that they hit one node at a time. The cluster stops if two of
+   * its three nodes are down.
    */
   #nodeIsFree: Promise<unknown> = Promise.resolve();
 

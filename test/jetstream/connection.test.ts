@@ -88,7 +88,6 @@ class TestProxy {
     return `nats://127.0.0.1:${this.#port}`;
   }
 
-  /** Closes all connections. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy();
   }

@@ -12,9 +12,9 @@ let ownRange: Promise<number> | undefined;
 let taken = 0;
 
 /**
- * Returns ports that are currently free. No other process gets the same ports from this function,
- * even while the node that uses them is down: each process reserves a range of ports by listening
- * on the first port of the range.
+ * Returns ports that are currently free. Each process reserves a range of ports by listening on the
+ * first port of the range. Therefore, no other process gets the same ports, even while the node
+ * that uses them is down.
  */
 export async function freePorts(count: number): Promise<number[]> {
   ownRange ??= takeRange();

@@ -51,7 +51,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     }
     const last = new Child('consume-child.ts', options);
     expect(await last.line('done')).toBe('done 20000');
-    // The process ends, so no open connection keeps it alive.
+    // An open connection would keep the process alive, so the library has closed its connection.
     expect(await last.closed()).toBe(0);
     const lines = (await readFile(options.path, 'utf8')).trim().split('\n');
     expect(lines.map(line => /"id":(\d+)/.exec(line)?.[1]).toSorted()).toEqual(numberedIds(20_000));
@@ -94,7 +94,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     await using node = await startNode();
     await publish(node, 100);
     expect((await readAll(node, { until: 40 })).ids).toHaveLength(40);
-    // The last message of each of the four subjects contains no posts.
+    // Sequences 1 to 154 are 150 posts and four messages without posts, one for each subject.
     const later = readAll(node, { until: 154 });
     await publish(node, 200, { name: 'more' });
     expect((await later).ids).toHaveLength(150);
@@ -201,8 +201,8 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect((await readAll(node, { until: 5999 })).ids).toEqual(numberedIds(5999));
   });
 
-  // After a run that failed at the damaged message, the cursor points before it. In the past, the
-  // rest of the stream was then skipped.
+  // A run that fails at a damaged message leaves a cursor before the message. In the past, if that
+  // message was then deleted, the next run skipped the rest of the stream.
   it('continues from any cursor after a damaged last message is deleted', async () => {
     await using node = await startNode();
     await publish(node, 6000);

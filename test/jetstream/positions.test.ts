@@ -33,7 +33,10 @@ interface Sent {
   readonly delay: number;
   readonly copies: number;
   readonly isLost: boolean;
-  /** Whether a new series of positions starts with this message. */
+  /**
+   * Whether the publisher starts a new series with this message, and numbers its messages from 0
+   * again.
+   */
   readonly beginsSeries: boolean;
 }
 

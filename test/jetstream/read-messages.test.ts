@@ -26,7 +26,6 @@ afterAll(async () => {
   await node?.[Symbol.asyncDispose]();
 });
 
-/** Creates a stream with two subjects. */
 async function newStream(): Promise<string> {
   const name = `stream-${++streams}`;
   await manager.streams.add({ name, subjects: [`${name}.0`, `${name}.1`] });

@@ -209,8 +209,8 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
       // After this wait, the stream is full.
       await wait(1000);
       const limit = setTimeout(() => second.abort(new Error('has taken over')), 60_000);
-      // The second publisher fails when the first one writes its entry. On an idle machine, it
-      // writes every second.
+      // The second publisher fails when the first one writes its entry. On an idle machine, the
+      // first one writes every second.
       expect(await run(second.signal, 20_000), what).toMatchObject({ failure: 'in-use' });
       clearTimeout(limit);
       stop.abort(new Error('enough'));
@@ -482,7 +482,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
       retry: expect.any(Number),
       error: { failure: 'full', message: expect.stringContaining('maximum bytes exceeded') },
     });
-    // The wait is part of the 5 minutes of `maxOutageMs`.
+    // The run waits until `maxOutageMs` has passed, which is 5 minutes by default.
     expect(first!.waitMs).toBeGreaterThan(60_000);
   });
 
