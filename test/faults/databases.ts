@@ -276,8 +276,8 @@ async function contentsOf(
 }
 
 /**
- * Reads the rows and checks that they are the posts in the files. Compares only the bytes of a file
- * that the checkpoint covers: a commit may have synced more bytes and then lost its transaction.
+ * Reads the rows and checks that the files contain the same posts. Reads each file only up to the
+ * length in the checkpoint. A commit may have synced more bytes before its transaction failed.
  */
 async function readFilesAndSqlite(folder: string): Promise<Contents> {
   const contents = readSqlite(path.join(folder, 'posts.sqlite'));

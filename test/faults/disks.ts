@@ -67,8 +67,8 @@ export const disks: Part = {
 function lmdbCell(what: string, fault: DiskFault): Cell {
   const name = `${what}/${fault}`;
   if (MISSING !== undefined) return { name, expects: 'none', why: MISSING };
-  // Every failing call needs its own process, so only two seeds run. Over both seeds, each call is
-  // retried once in the same process, and once the next process continues.
+  // Every failing call needs a separate process, so only two seeds run. For each call, one seed
+  // retries it in the same process, and the other seed lets the next process continue.
   const seeds = fault === 'power' ? undefined : 2;
   return { name, expects: 'holds', why: FAULTS[fault], seeds };
 }

@@ -87,7 +87,6 @@ function runsOf(cell: string): SuiteRun[] {
   return suiteRuns().filter(run => run.cell === cell);
 }
 
-/** Returns the runs since the last failure. */
 function sinceFailure(runs: readonly SuiteRun[]): readonly SuiteRun[] {
   return runs.slice(runs.findLastIndex(({ failed }) => failed !== undefined) + 1);
 }
@@ -105,8 +104,8 @@ function began({ at }: SuiteRun): number {
 }
 
 /**
- * Returns when a run ended. Start times have a resolution of a minute, so a run that started right
- * afterwards does not count as concurrent.
+ * Returns the end of a run, moved a minute earlier. Start times have a resolution of a minute.
+ * Otherwise, a run that started right afterwards would count as concurrent.
  */
 function ended(run: SuiteRun): number {
   return began(run) + Math.max(run.seconds - 60, 1);

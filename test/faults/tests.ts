@@ -4,8 +4,8 @@ import type { Part } from './part.js';
 import { runSuite } from './run-suite.js';
 
 /**
- * The test files that repeat something more often in a longer suite. A property-based test that
- * does not set its own number of runs uses the default in `test/setup.ts`.
+ * The test files that repeat something more often in a longer suite. They import `suite.js` or have
+ * property-based tests, whose default number of runs is set in `test/setup.ts`.
  */
 const FILES: readonly string[] = readdirSync('test', { recursive: true, encoding: 'utf8' })
   .filter(name => name.endsWith('.test.ts'))

@@ -5,8 +5,8 @@ import type { CellResult } from './part.js';
 
 const RUN = path.join(import.meta.dirname, 'run.js');
 /**
- * Ends a process that is blocked. A trial that only hangs fails earlier, and even a busy machine
- * must stay below this limit.
+ * The process is killed after this time, in ms, if its event loop is blocked. A trial that only
+ * hangs fails earlier, and even a busy machine must stay below this limit.
  */
 const LIMIT_MS = 900_000;
 

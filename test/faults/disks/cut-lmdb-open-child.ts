@@ -64,7 +64,10 @@ function doneBefore(at: number): number {
   return Math.max(0, ...steps);
 }
 
-/** Simulates a reboot: LMDB compares the boot ids in its meta pages with the machine's boot id. */
+/**
+ * Changes the boot id in LMDB's meta pages, as if the machine had rebooted. LMDB compares this id
+ * with the machine's boot id.
+ */
 function afterReboot(bytes: Buffer): Buffer {
   const copy = Buffer.from(bytes);
   for (const meta of [0, 2_048, 4_096])

@@ -137,7 +137,7 @@ async function run(
   const child = spawn(
     'strace',
     [
-      // Without `--seccomp-bpf` for kills: with it, strace loses the signal that it injects.
+      // Kills run without `--seccomp-bpf`, because strace would lose the signal that it injects.
       ...['-f', ...(fault === 'kill' ? [] : ['--seccomp-bpf']), '-s', '0', '-o', output],
       ...pathsOf(root, data).flatMap(one => ['-P', one]),
       ...['-e', `trace=${call ?? MAY_FAIL[fault].map(one => `?${one}`).join(',')}`],

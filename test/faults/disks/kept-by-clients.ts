@@ -48,8 +48,8 @@ export async function keptConnects(library: URL): Promise<KeptFiles> {
     name: 'connects',
     files: [/^deep\/replays\/connects-[0-9a-f]{16}\.log$/],
     start: () => ({ steps: [1, 2, 3].map(add) }),
-    // If a connection is counted twice, the only cost is a longer wait. If a connection is not
-    // counted, the next one would exceed the limit.
+    // Ignores duplicates, because a connection that is counted twice only causes a longer wait. If
+    // a connection were missing, the next one would exceed the limit.
     read: async () => [...new Set(await log().read())],
   };
 }

@@ -110,9 +110,9 @@ export const addresses: ParserKind = {
     const form = await openForm(`${baseUrl}/console/sign-in`, { email, password });
 
     /**
-     * Plants a delay of 0 ms for each family of endpoints, because the service counts how often a
-     * planted fault is hit. No fault can be planted for the control path, so its requests are not
-     * counted.
+     * Plants a delay of 0 ms for each family of endpoints. The service counts the hits of each
+     * planted fault, and these counts tell which family a request has reached. No fault can be
+     * planted for the control path, so its requests are not counted.
      */
     const families = ENDPOINT_NAMES.filter(family => family !== 'control');
     const plant = () => {

@@ -122,7 +122,8 @@ function verdictOf(target: string): 'denied' | { readonly verifier: string } | u
 
 /** Decodes a form value. Invalid UTF-8 is replaced, and a `%` without two hex digits is kept. */
 function decoded(text: string): string {
-  // The bytes of the URL, one per Latin-1 character. A character outside of ASCII is UTF-8.
+  // Each character of this string is one byte of the URL. Characters outside of ASCII become
+  // several bytes of UTF-8.
   const bytes = Buffer.from(text.replaceAll('+', ' ')).toString('latin1');
   const unescaped = bytes.replace(/%([0-9a-f]{2})/gi, (_, hex: string) =>
     String.fromCharCode(Number.parseInt(hex, 16)),

@@ -253,8 +253,8 @@ export const spool: ParserKind = {
           .map(record => record.replace(/^(?:[ \t]|\xef\xbb\xbf)+|[ \t]+$/g, ''))
           .filter(record => record.trim() !== '');
         const kept = new ReplaySpool(folder, random.pick([0, 1, 100, 10_000]));
-        // Some records share a buffer that also contains their separators. A framer delivers
-        // records in this form.
+        // Most records are views of one buffer that also contains their separators. A framer
+        // delivers records in this form.
         const all = Buffer.from(records.join('\r\n'), 'latin1');
         let from = 0;
         const views = records.map(({ length }) => {

@@ -99,8 +99,8 @@ export function cutUp(bytes: Buffer, random: Random): Buffer[] {
   const mean = random.pick([1, 3, 20, 500]);
   for (let at = 0; at < bytes.length; ) {
     const end = Math.min(bytes.length, at + random.whole(1, 2 * mean));
-    // Each chunk is a copy. If a parser used a view of an earlier chunk, it could otherwise read
-    // beyond the chunk without an error.
+    // Copies each chunk. In a view, a parser could read beyond the end of the chunk without an
+    // error.
     chunks.push(Buffer.from(bytes.subarray(at, end)));
     at = end;
   }

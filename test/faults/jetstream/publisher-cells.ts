@@ -49,7 +49,7 @@ const onWire =
 
 /**
  * Tries a source that repeats posts. Servers drop repeated posts only within their duplicate
- * window. All other trials use `dedupe()`.
+ * window. All other trials use `dedupe()`, which drops them in the script.
  */
 async function repeated(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;

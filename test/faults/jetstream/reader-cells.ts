@@ -203,8 +203,8 @@ async function locked(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const world = await setting.world('logins');
   const stream = await world.filled(random.pick(['single', 'batches'] as const));
   const run = await ReaderRun.open(setting.libraries, trial, { world, stream });
-  // Usually before the reader's second request: messages that have already arrived are still
-  // delivered.
+  // Usually refuses the login before the reader's second request. The reader still delivers
+  // messages that have already arrived, so a later refusal may have no effect.
   const at = random.whole(0, random.chance(0.8) ? 10 : Math.floor(run.expected.size / 2));
   try {
     const error = await run.error({

@@ -169,7 +169,7 @@ export class StreamWorld {
     return connecting(url, this.login);
   }
 
-  /** Returns the options for a stream of the server. */
+  /** Returns options of `toJetStream` for a stream of the server. */
   target(stream: string) {
     const create = { maxBytes: 256 << 20, shards: SUBJECTS };
     return { connection: this.connecting(), stream, subject: stream, create };

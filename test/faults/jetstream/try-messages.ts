@@ -107,8 +107,8 @@ function damagedMessage(
 }
 
 /**
- * Cuts a post. Removes any `}` at the end, because readers do not parse posts: they would deliver
- * the rest of a post if it ends with `}` and contains an id.
+ * Cuts a post, and removes any `}` at the end. Readers do not parse posts. They would deliver a cut
+ * post that ends with `}` and contains an id.
  */
 function cut(record: string, random: Random): Buffer {
   return Buffer.from(record.slice(0, random.whole(1, record.length - 2)).replace(/[}\s]+$/, ''));

@@ -114,8 +114,8 @@ export async function expired(setting: StreamSetting, trial: Trial): Promise<Cou
     // There is no error if the last commit covered all posts.
     if (error === undefined) return { hits: 0 };
     if ((error as { failure?: unknown }).failure !== 'publisher') throw error;
-    // Messages of the first run may still have arrived. A script that starts from the beginning
-    // would repeat them.
+    // Purges the stream again, because messages of the first run may have arrived since. A script
+    // that starts from the beginning would repeat them.
     await world.manager.streams.purge(run.name);
     await (await new Kvm(world.connection).open('millrace')).delete(run.name);
     await run.run();

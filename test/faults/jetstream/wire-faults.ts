@@ -45,9 +45,9 @@ export function plantOnWire(
 }
 
 /**
- * How long the event loop is blocked, in ms: longer than two heartbeats of a reader. Also longer
- * than a server with short pings waits, which sends its first ping after up to 2 s and further
- * pings every 0.5 s.
+ * How long the event loop is blocked, in ms. In this time, a reader misses two heartbeats, and a
+ * server with short pings disconnects the client. Such a server sends its first ping after up to 2
+ * s, and further pings every 0.5 s.
  */
 const BLOCK_MS = [4_000, 4_500] as const;
 

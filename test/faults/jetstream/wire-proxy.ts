@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 
-/** The direction in which bytes are sent. */
 export type Direction = 'to client' | 'to server';
 
 /** A fault that affects only the connection that forwards a certain byte. */
@@ -38,7 +37,7 @@ const RESET_MS = 20;
 export class WireProxy {
   /** The sequences of the messages sent to consumers. */
   readonly delivered: number[] = [];
-  /** The number of forwarded bytes. */
+  /** The number of forwarded bytes in each direction. */
   readonly passed: Record<Direction, number> = { 'to client': 0, 'to server': 0 };
   connections = 0;
   /** Whether the fault has happened. */

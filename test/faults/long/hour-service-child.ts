@@ -54,7 +54,7 @@ process.on('message', (message: ToService) => {
     service.faults.clear();
   }
 });
-// The test has ended or was killed.
+// The parent process disconnects when the test has ended or was killed.
 process.on('disconnect', () => process.exit());
 answer({ addresses: await service.start(), twin: await twin.start() });
 setInterval(tick, TICK_MS);

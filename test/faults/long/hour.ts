@@ -73,9 +73,9 @@ export class Hour {
     this.#tell({ plant: fault });
   }
 
-  /** Counts the connections to an endpoint until the faults are cleared. */
+  /** Counts the connections to an endpoint until `clear` is called. */
   countConnections(endpoint: 'compliance' | 'replay'): void {
-    // A delay of 0 ms has no effect except that it counts.
+    // A delay of 0 ms only counts the connections.
     this.#tell({ plant: { kind: 'delay', ms: 0, endpoint, times: 'always' } });
   }
 

@@ -50,7 +50,8 @@ export async function bundleChild(
     platform: 'node',
     target: 'node20',
     logLevel: 'warning',
-    // If the library is already bundled, imports between its files would cause this message.
+    // If the library is already bundled, esbuild would print this warning for imports between its
+    // files.
     logOverride: { 'ignored-bare-import': 'silent' },
     external: ['lmdb', 'libsql', '@nats-io/*'],
     banner: {

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { ComplianceGap, Tombstones } from 'millrace';
 
-// Always imports the compiled library, even if `--library` names another one. It must be able to
-// read the tombstones that the other library has recorded.
+// This import is always the compiled library, even if `--library` names another one. It reads the
+// tombstones that the tested library has recorded.
 import { openTombstones } from '../../../src/compliance/tombstones.js';
 import { type EventKind, printEvent } from '../../../src/service/compliance/generated-events.js';
 import type { Random } from '../random.js';
@@ -98,7 +98,7 @@ const MARKS: Readonly<Partial<Record<EventKind, (event: Sent) => Mark>>> = {
 interface ArriveOptions {
   /** The gaps that the run has reported so far. @default none */
   readonly gaps?: readonly ComplianceGap[] | undefined;
-  /** Whether the events in these gaps must have arrived as well. @default false */
+  /** Whether the events in the reported gaps must have arrived as well. @default false */
   readonly isDelivered?: boolean | undefined;
   /** The minutes that the service cannot deliver, so gaps must report them. @default none */
   readonly mustName?: Minutes | undefined;
@@ -164,7 +164,6 @@ export class ComplianceEvents {
     if (this.#bursts++ < BURSTS) this.more();
   }
 
-  /** Sends some events now. */
   more(): void {
     this.#right.clear();
     for (let event = 0; event < BURST_EVENTS; event++) this.#send(this.#next());
@@ -303,8 +302,8 @@ export class ComplianceEvents {
         isDeepStrictEqual(mark, one),
       );
     });
-    // If a fault turns an event into a different one, two tombstones are wrong: that of the real
-    // post or user, and that of the other one.
+    // If a fault turns an event into a different one, two tombstones are wrong. One belongs to the
+    // real post or user, and the other to the post or user that the changed event names.
     return mayChange && wrong.length <= 2 * this.#changed.size ? [] : wrong;
   }
 }

@@ -89,7 +89,8 @@ function fallBehind({ world }: FaultSetting): Planted {
 /** Uses large posts if the pipeline has a memory limit. */
 export const slowWorld: Fault['world'] = ({ name }) => ({
   large: SLOW[name]?.limitBytes !== undefined,
-  // A replay waits for a slow reader. A stream does not wait, but ends.
+  // A replay waits for a slow reader, but the service ends a stream whose reader falls behind by
+  // more than this.
   service: { streamBacklogBytes: 4 * MIB },
 });
 

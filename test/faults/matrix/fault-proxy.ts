@@ -17,7 +17,10 @@ export interface Tampering {
   readonly path: string;
   /** The number of matching responses that are first forwarded unchanged. @default 0 */
   skip?: number;
-  /** The number of responses to change. @default 1 */
+  /**
+   * Changes each record of the decompressed body of a stream or file, in which each record is a
+   * line. `document` changes the body of any other response as a whole.
+   */
   times?: number;
   /**
    * Changes the decompressed body record by record: each line of a stream or file, or a whole

@@ -235,8 +235,8 @@ const TRIED: readonly Fault[] = [
     },
     setting =>
       spoilRecord(setting, (record, random) => {
-        // Records are not parsed. If a cut line starts with `{`, ends with `}` and contains an id,
-        // it is delivered, so any `}` at the end is removed.
+        // Readers do not parse records. They deliver a cut line that starts with `{`, ends with `}`
+        // and contains an id. Therefore, any `}` at the end is removed.
         const cut = record.slice(0, random.whole(1, record.length - 2)).replace(/[}\s]+$/, '');
         return random.chance(0.7) ? cut : '{"id_str":nil}';
       }),

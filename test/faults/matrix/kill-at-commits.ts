@@ -187,7 +187,7 @@ function read(text: string): Committed {
   const outputs = new Map(
     files.map(({ path: name, posts, bytes }) => [path.basename(name, '.jsonl'), { posts, bytes }]),
   );
-  // Once everything is written, no run needs the cursor, so the cursor is still that of the
-  // previous commit.
+  // In all other states, everything is written. No run needs the cursor then, so the checkpoint
+  // still contains the cursor of the previous commit.
   return { files: state === 'running' ? Number(count) : FILES, outputs };
 }

@@ -20,8 +20,8 @@ import {
 import { type Attempt, at, COLUMNS, type Pipeline, paced, searchInto } from './pipeline.js';
 
 /**
- * Pipelines that are only killed, because only kills leave data in several places. Other pipelines
- * cover the other faults.
+ * These pipelines write to several places, such as files and a table. Only a kill can leave these
+ * places in different states, so other faults are tried only on other pipelines.
  */
 export const ONLY_KILLED = {
   'tee, database': {
@@ -35,8 +35,8 @@ export const ONLY_KILLED = {
           files<Activity>({ path: at(attempt, 'raw.jsonl.gz'), commitIntervalMs }),
           compose(
             map(({ id, raw }: Activity) => [id, raw.toString()] as const),
-            // With these values, some commits contain rows that were held back, and some commits
-            // end an open transaction.
+            // With these values, some commits come while rows are waiting to be written, and others
+            // while a transaction is open.
             attempt.millrace.committed({ rows: 10, waitMs: commitIntervalMs, ...database }),
           ),
           compose(
@@ -145,7 +145,7 @@ export function isSelected(hash: string): boolean {
 }
 
 /**
- * Splits lines of comma-separated ids. The number of ids per line varies, because commits end lines
+ * Splits lines of comma-separated ids. Lines have up to seven ids, because a commit ends a line
  * early.
  */
 function idsOf(lines: readonly string[]): Found {
@@ -206,8 +206,8 @@ const CALLS_AT_A_TIME = 3;
 
 /**
  * Moves a file to another folder, like a user who uploads a file and then deletes it. Throws if the
- * checkpoint already records the call for the file, or if more calls are unrecorded than may run
- * concurrently.
+ * checkpoint already records the call for this file. Also throws if the checkpoint lacks more calls
+ * than may run concurrently.
  */
 async function moveToStore({ out }: Attempt, file: string): Promise<{ readonly name: string }> {
   const name = path.relative(out, file);

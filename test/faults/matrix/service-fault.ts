@@ -45,8 +45,8 @@ export function aim({ row, random, clean }: AimSetting, accepts: (sent: Sent) =>
   const one = random.pick(sent);
   const isAlone = all.every(other => other === one || other.address !== one.address);
   if (isAlone) return { endpoint, sent: one, skip: 0, path: one.address };
-  // All pages have the same address. The pages of two searches may come in any order, and so may
-  // two engagement requests.
+  // All pages have the same address, so the position of the request identifies it. In these two
+  // pipelines, requests may come in any order, so the fault must fit even the smallest response.
   const isInOrder = row.name !== 'merge' && row.name !== 'engagement';
   const skip = all.indexOf(one);
   return { endpoint, sent: isInOrder ? one : smallest(sent), skip, path: undefined };

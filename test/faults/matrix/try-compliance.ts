@@ -111,7 +111,8 @@ async function untilArrived(
     () => undefined,
     (error: unknown) => error,
   );
-  // A replay may have delivered all events before the stream received the record that ends the run.
+  // A replay may have delivered all events before the stream has received the record that ends the
+  // run. More events let the stream reach that record.
   if (failure === undefined && endsRun) {
     events.more();
     await Promise.race([over, sleep(MAX_LATE_MS, undefined, { ref: false })]);
