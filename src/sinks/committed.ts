@@ -282,7 +282,6 @@ export function committedOn<T, Tx = void>(
   return withInternals(sink, { counts: true, branch });
 }
 
-/** Returns the result of a run of `committed`. */
 export function committedResult(
   { rows, added }: { readonly rows: number; readonly added: number },
   { damaged, completeSince }: RunResult,

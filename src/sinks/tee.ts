@@ -60,8 +60,8 @@ type Branch<In, S, Before = never> = [In] extends [never]
   : SinkArgument<Known<In>, S>;
 
 /**
- * The expected type of a branch if only earlier branches determine the type of the items. The compiler infers
- * the branch from it.
+ * A sink that reads items of type `In`. Outside a call such as `pipeline`, `In` is the type of the items that
+ * the earlier branches read. Callbacks in the branch get their parameter types from it.
  */
 type SinkOf<In> = (
   input: [In] extends [never] ? unknown : unknown extends In ? unknown : Flow<In>,

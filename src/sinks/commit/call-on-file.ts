@@ -7,11 +7,12 @@ import type { WrittenFile } from './run-result.js';
 /** Options for calling a function with each finished file. */
 export interface OnFileOptions {
   /**
-   * Called with each file once the file has its final name and would survive a power failure, for example to
-   * upload it. The run waits for all calls to end. The result of a call, any JSON value, is stored in the
-   * checkpoint as `handedOn`. A run after a crash calls the function only for files without a stored result,
-   * so a call that was interrupted is repeated. Files get their final names at the end of the run; the files
-   * of `parquet` with a checkpoint get them at each commit.
+   * Called with each finished file, for example to upload it. The file then has its final name and is synced to
+   * disk. Files get their final names at the end of the run. `parquet` files with a checkpoint get them at each
+   * commit. The run waits for all calls to end.
+   *
+   * The result of a call can be any JSON value. It is stored in the checkpoint as `handedOn`. After a crash,
+   * the next run calls the function only for files without a stored result, so interrupted calls are repeated.
    *
    * @param at `at.signal` fires when the run must end.
    */

@@ -54,7 +54,6 @@ export interface CheckpointStore {
   close(): Promise<void>;
 }
 
-/** Returns the path of a checkpoint's lock. */
 export function lockPath(checkpoint: string): string {
   return `${checkpoint}.lock`;
 }
@@ -64,7 +63,6 @@ export function checkpointPaths(checkpoint: string): string[] {
   return [checkpoint, temporaryPath(checkpoint), ...lockPaths(lockPath(checkpoint))];
 }
 
-/** Returns all paths that a lock uses. */
 export function lockPaths(lock: string): string[] {
   return [lock, recoveryLockPath(lock)];
 }
@@ -225,8 +223,8 @@ function* print({ state, owner, cursor, files, completed }: CheckpointText): Gen
 }
 
 /**
- * Returns whether the members of a parsed checkpoint file have the right types. A wrong count could truncate
- * output files in the wrong place.
+ * Returns whether the members of a parsed checkpoint file have the right types. With a wrong byte count, the
+ * next run would truncate output files at the wrong position.
  */
 function isCheckpoint({ state, cursor, files }: Record<string, unknown>): boolean {
   return (

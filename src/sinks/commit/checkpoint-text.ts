@@ -22,7 +22,7 @@ export interface Checkpoint {
   readonly completed?: Date | undefined;
 }
 
-/** The `branch` of the file of damaged records. That file belongs to no branch. */
+/** The value of `branch` for the file of damaged records, which belongs to no branch of `tee`. */
 export const DAMAGED = 'damaged';
 
 /** The entry of an output file in a checkpoint. */
@@ -53,7 +53,7 @@ export interface CheckpointOwner {
   readonly flow: FlowIdentity;
 }
 
-/** The contents of a checkpoint. */
+/** The contents of a checkpoint that is about to be saved. */
 export interface CheckpointText {
   readonly state: CheckpointState;
   readonly owner: CheckpointOwner;
@@ -75,8 +75,8 @@ export interface CheckpointPlace {
 
 const VERSION = 1;
 /**
- * Matches a checkpoint that ends with a checksum of the text before it. The checksum is needed, because a
- * wrong count could truncate output files in the wrong place.
+ * Matches a checkpoint that ends with a checksum of the text before it. The checksum detects damage. With a
+ * damaged byte count, the next run would truncate output files at the wrong position.
  */
 const CHECK = /^([\s\S]*) {2}"check": "[0-9a-f]{8}"\n}\n$/;
 
@@ -165,7 +165,7 @@ function parsed(text: string, place: CheckpointPlace): Record<string, unknown> {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
   } catch {
-    // The parse error is ignored, because the text is reported below, like any text that is not a checkpoint.
+    // The parse error is ignored. The code below refuses any text that is not a checkpoint.
   }
   throw refused(place, 'is damaged: it is not a checkpoint');
 }
@@ -187,7 +187,10 @@ export function isCommittedFile(file: unknown): boolean {
   );
 }
 
-/** The checkpoint of `committed`. The caller saves it as text, together with the rows. */
+/**
+ * The checkpoint of the sink `committed`. The caller's `save` function stores it as text in the target that
+ * also stores the rows.
+ */
 export interface Saved {
   readonly state: CheckpointState;
   /** The id of the run that wrote the first rows. Every `WriteRange.token` begins with this id. */

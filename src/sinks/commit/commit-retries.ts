@@ -31,7 +31,6 @@ export class CommitRetries {
     this.#run = run;
   }
 
-  /** Returns whether to retry a commit that failed with this error. */
   isRetryable(error: unknown): boolean {
     if (this.#run.signal.aborted) return false;
     if (error instanceof MillraceError) return error.retryable;
@@ -64,8 +63,8 @@ export class CommitRetries {
   }
 
   /**
-   * Converts an error that the caller's functions have thrown to an error with advice. Returns errors of
-   * Millrace, aborts and programming errors unchanged.
+   * Adds advice to an error that the caller's functions have thrown. Errors of Millrace, abort reasons and
+   * programming errors are returned unchanged.
    */
   failure(doing: string, error: unknown): unknown {
     const { signal } = this.#run;

@@ -68,8 +68,8 @@ export class Committer {
   }
 
   /**
-   * Commits at this cursor if a commit is due. Used for a sink that commits alone. Usually no commit is due.
-   * The function then returns `undefined`, so that the caller has nothing to wait for.
+   * Commits at this cursor if a commit is due. Usually none is due, and the method returns `undefined` instead
+   * of a promise, so that the caller need not await. Used if only one sink commits.
    */
   reached(cursor: Cursor): Promise<void> | undefined {
     if (!this.#waitsForLast) return this.#takeDue() ? this.commit(cursor) : undefined;
@@ -77,8 +77,9 @@ export class Committer {
   }
 
   /**
-   * Returns whether a commit is due: each member has waited long enough or has a full file, or the store is
-   * full. If the store is full, or if a member commits at every cursor, first waits for the previous commit.
+   * Returns whether a commit is due: either the store is full, or each member has waited long enough or has a
+   * full file. If the store is full, or if a member commits at every cursor, first waits for the previous
+   * commit.
    */
   async due(): Promise<boolean> {
     if (this.#waitsForLast) await this.#pending;
@@ -113,13 +114,15 @@ export class Committer {
     await this.#pending;
   }
 
-  /** Ends the run with an error. */
   fail(error: unknown): void {
     this.#failure ??= { error };
     this.#options.fail(error);
   }
 
-  /** Waits for the running commit. Ignores a failure of the commit, because it is reported elsewhere. */
+  /**
+   * Waits for the running commit. Ignores its failure, because `commit` has already ended the run with that
+   * error.
+   */
   async idle(): Promise<void> {
     await this.#pending?.catch(() => {});
   }
@@ -159,8 +162,8 @@ export class Committer {
   }
 
   /**
-   * Whether the store is full. Never true if a commit ends files, because a full store would end them before
-   * they reach a reasonable size.
+   * Whether the store is full. Always false if each commit ends its output files, as with Parquet. Otherwise, a
+   * store that fills quickly would lead to many small files.
    */
   get #isFull(): boolean {
     const { members, store } = this.#options;
@@ -172,8 +175,8 @@ export class Committer {
   }
 
   /**
-   * Returns whether a commit is due. Must be called only once for each cursor, because `takeFilled` remembers
-   * how many items it has checked.
+   * Returns whether a commit is due. Must be called only once for each cursor. A second call could miss a due
+   * commit, because `takeFilled` does not count again until more items have arrived.
    */
   #takeDue(): boolean {
     if (this.#pending !== undefined) return false;
@@ -213,7 +216,7 @@ export class Committer {
       durationMs,
     }));
     for (const { outputs } of members) if (outputs.endsFiles) await outputs.nameFiles();
-    // At most a fifth of the time is spent on commits, even if the disk is slow or the state is large. This
+    // At most a quarter of the time is spent on commits, even if the disk is slow or the state is large. This
     // limit does not apply if only rows are committed.
     const now = performance.now();
     this.#last = started;
@@ -267,8 +270,8 @@ export class Committer {
 
   /** Returns advice for an error message: what happens if the script is run again. */
   afterFailure(): string {
-    // A store with rows is the store of `committed`, which saves a checkpoint in its target before the first
-    // row.
+    // Only the store of `committed` has rows. It saves a checkpoint in its target before the first row, so a
+    // later run always finds a checkpoint.
     if (this.#options.store.rows !== undefined) return AFTER_LAST_COMMIT;
     return this.#written ? `${AGAIN}: it continues from the checkpoint` : AGAIN;
   }

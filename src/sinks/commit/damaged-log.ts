@@ -219,7 +219,10 @@ interface ReportedRecord {
  */
 class Reported {
   #records = new Map<string, ReportedRecord>();
-  /** The records that were seen before `#records` was last emptied. */
+  /**
+   * The previous map of records. It is kept until `#records` is full again, so that recent records are still
+   * found.
+   */
   #before = new Map<string, ReportedRecord>();
 
   /**
@@ -304,8 +307,9 @@ function damagedLine({ raw, origin, ...place }: DamagedRecord, error: unknown): 
 }
 
 /**
- * Returns a key by which a later run recognises a record. The key depends on the bytes of the record. If the
- * later run would find the record at the same position, the key also depends on that position.
+ * Returns a key by which a later run recognises a record. The key is a hash of the record's bytes. If the
+ * record has a `byteOffset` or a number (`record`), a later run finds it at the same position, so the hash also
+ * covers that position.
  */
 function keyOf({ origin, byteOffset, record, request, text, base64 }: DamagedLine): string {
   const hasPlace = byteOffset !== undefined || record !== undefined;

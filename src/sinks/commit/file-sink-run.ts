@@ -47,7 +47,6 @@ export interface FileSinkConfig<T>
   readonly keepsItems: boolean;
   /** The maximum number of threads for decoding stored files. */
   readonly workers?: number | undefined;
-  /** Calls `onFile` for finished files. */
   readonly callOnFile?: CallOnFile | undefined;
   /** The path of the file of damaged records. Stages before the sink also report records to this file. */
   readonly damaged: string | undefined;
@@ -116,8 +115,8 @@ export class FileSinkRun<T> implements Member {
     const keys = pathKeys(takesRows ? path.fields.filter(field => field !== 'tag') : []);
     const encodingNumber = engine.add({
       workers: config.workers,
-      // If the main thread encodes the posts, it needs them itself, so decoding them in other threads would
-      // not help.
+      // If the main thread encodes whole files, as for Parquet, it needs the decoded posts. Decoding them in
+      // other threads would not help.
       isHere: encoding === undefined && format.wholeFiles !== undefined,
       encoding,
       columns: takesRows ? [keys] : [],
@@ -256,8 +255,6 @@ function rowEncodingOf<T>(
 ): RowEncoding | undefined {
   if (typeof path === 'function' || path.fields.some(field => RARE.includes(field)))
     return undefined;
-  // Threads encode blocks for a file with a size limit only if the limit is large, because a block may exceed
-  // the limit.
   const least = wholeFiles === undefined ? Number.POSITIVE_INFINITY : LARGE_FILE_BYTES;
   return rows !== undefined && (maxBytes >= least || rows.kind === undefined)
     ? { ...rows, compression }

@@ -52,7 +52,6 @@ export class FileSink {
   }
 }
 
-/** Creates a sink from a configuration. */
 export function fileSinkOn<T>(fs: FileSystem, given: FileSinkConfig<T>): Sink<T, Written> {
   // Threads write to files by their descriptors, which works only in the file system of Node.
   const config = { ...given, workers: fs === nodeFileSystem ? given.workers : 0 };
@@ -96,12 +95,13 @@ export interface FileSinkOptions<T> extends OnFileOptions {
   readonly path: string | ((item: T) => string);
   /**
    * A file that records the safely written output and the cursor after it. After a crash, the same script
-   * resumes there, and each item is written exactly once. After a complete run, the same script opens nothing
-   * and returns the same result, with `completeSince`, until the file is deleted. If the source is
-   * `incremental`, the next run of the script instead continues and appends to the files. Each file is then
-   * named `<name>.part` again until the run has ended. A checkpoint belongs to one flow and one sink. It is
-   * refused if the query, the rules, an operator that decides which items pass, or an option of the sink has
-   * changed. The functions passed to `map` and `filter` may change. The source must deliver cursors.
+   * resumes there, and each item is written exactly once. After a complete run, the same script writes nothing
+   * and sends no requests. It returns the same result, with `completeSince`, until the checkpoint file is
+   * deleted. If the source is `incremental`, the next run of the script instead continues and appends to the
+   * files. Each file is then named `<name>.part` again until the run has ended. A checkpoint belongs to one
+   * flow and one sink. It is refused if the query, the rules, an operator that decides which items pass, or an
+   * option of the sink has changed. The functions passed to `map` and `filter` may change. The source must
+   * deliver cursors.
    */
   readonly checkpoint?: string | undefined;
   /**

@@ -21,7 +21,6 @@ export class HeldRows {
     this.add(elements);
   }
 
-  /** The number of rows. */
   get count(): number {
     return this.#count;
   }
@@ -40,7 +39,6 @@ export class HeldRows {
     }
   }
 
-  /** Appends the rows of another list. */
   append(other: HeldRows): void {
     this.add(other.#elements);
   }

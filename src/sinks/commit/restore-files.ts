@@ -49,7 +49,7 @@ export async function adoptFinished(fs: FileSystem, before: Checkpoint): Promise
     const { finished, handedOn, ...open } = file;
     const isOpen = before.state !== 'complete' && finished !== true;
     const size = isOpen ? undefined : (await regularStatus(fs, file.path))?.size;
-    // If only the part exists, the previous run has already renamed the file back to a part.
+    // If only the `.part` file exists, the previous run has already renamed the finished file back to `.part`.
     const isPart = size === undefined && (await regularStatus(fs, file.path + PART)) !== undefined;
     if (isOpen || isPart) {
       files.push(isPart || handedOn === undefined ? open : { ...open, handedOn });

@@ -49,7 +49,6 @@ export interface Written {
   readonly changedFiles?: number | undefined;
 }
 
-/** One of the sinks of a run. */
 export interface SinkOfRun {
   /** The index of the branch in the checkpoint; absent if the sink is not in a `tee`. */
   readonly branch?: number | undefined;
@@ -63,7 +62,6 @@ export interface RunOfSinks {
   readonly progress: Progress | undefined;
 }
 
-/** The result of a run of sinks. */
 export interface RunResult {
   /** The result of each sink. */
   readonly written: readonly Written[];

@@ -52,7 +52,6 @@ export interface RunSinksOptions<T> extends RunOfSinks {
 export type OpenStore = (fs: FileSystem, folder: string) => Promise<CheckpointStore>;
 
 export interface Session<T> {
-  /** The run of each sink. */
   readonly sinkRuns: readonly FileSinkRun<T>[];
   /** The engine that reads the input, if the input is a plan. All sinks share it. */
   readonly engine: Engine;

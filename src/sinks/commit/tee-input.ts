@@ -11,7 +11,10 @@ import { detached } from '../../post/detach-from-block.js';
  */
 export const MAX_LEAD = 16;
 
-/** Stands for a cursor of the input within a branch. Operators wrap it like any other cursor. */
+/**
+ * A placeholder that a branch gets instead of a cursor of the input. Operators in the branch wrap it like any
+ * other cursor. `TeeInput.inputCursorIn` finds the real cursor again.
+ */
 export interface InputCursor extends Cursor {
   readonly tee: 'input';
 }
@@ -120,7 +123,7 @@ export class TeeInput {
     return this.#lastTaken?.cursor;
   }
 
-  /** Returns whether no branch is behind this branch, so that the other branches may have to wait for it. */
+  /** Returns whether no other branch is behind this branch. Other branches may then have to wait for it. */
   isSlowest(branch: number): boolean {
     return this.#readers.get(branch)?.position === this.#slowest;
   }
@@ -207,7 +210,7 @@ export class TeeInput {
     for (const { wakeUp } of this.#readers.values()) wakeUp.wake();
   }
 
-  /** Returns an object that stands for a cursor of the input, and remembers that cursor. */
+  /** Returns a placeholder for a cursor of the input, and remembers which cursor it represents. */
   #inputCursor(cursor: Cursor): InputCursor {
     const input: InputCursor = { tee: 'input' };
     this.#cursors.set(input, { number: ++this.#number, cursor });

@@ -64,7 +64,6 @@ export interface OpenParts {
   readonly queue: Channel<HeldRows>;
   /** Settles when the rows are committed, or the commit has failed. */
   readonly committing: Promise<void>;
-  /** Commits the rows. */
   end(end: CommitEnd): Promise<void>;
 }
 

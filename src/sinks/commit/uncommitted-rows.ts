@@ -40,7 +40,6 @@ export interface RowsRun extends Pull {
   reached(cursor: Cursor): Promise<void> | undefined;
   /** Resolves once no commit is running. */
   idle(): Promise<void>;
-  /** Ends the run with an error. */
   fail(error: unknown): void;
   /**
    * Commits the rows before a cursor, even if no commit is due, and resolves once they are committed. Absent
@@ -60,8 +59,8 @@ const MAX_HELD = { alone: 1, inTee: 4 };
 
 /**
  * The rows of `committed` that wait to be committed. The text that the target saves together with the rows is
- * the checkpoint of the run. The transaction that commits the rows thus also commits the cursor and the
- * counts of the files. The files are already on disk by then.
+ * the checkpoint of the run. The transaction that commits the rows thus also commits the cursor. In `tee`, it
+ * also commits the counts of the files of other branches, which are already on disk by then.
  *
  * If many rows arrive before a commit, for example because cursors are far apart, they are written into a
  * transaction that stays open until the commit. Such a commit cannot be retried.
@@ -105,9 +104,9 @@ export class UncommittedRows implements CheckpointStore {
     this.#progress = progress;
     this.#incremental = isIncremental(owner.flow);
     this.#broken = new LinkedAbort(signal);
-    // Without transactions, a retry must pass the same rows to `write` with the same token. Encoded rows may
-    // be divided into different blocks in a retry, so only all rows of a commit together are known to be the
-    // same. Therefore, one call of `write` gets all of them.
+    // Without transactions, a retry must pass the same rows to `write` with the same token. A retry may divide
+    // encoded rows into different blocks. Only all rows of the commit together are the same, so a single call
+    // of `write` gets all of them.
     const areWhole = options.encode !== undefined && options.transaction === undefined;
     const rows = areWhole ? Number.POSITIVE_INFINITY : options.rows;
     this.#target = new Target(
@@ -238,8 +237,9 @@ export class UncommittedRows implements CheckpointStore {
       this.#reachAll();
       return end;
     } catch (error) {
-      // The service has charged for these rows, so they are committed. This is impossible if some of them may
-      // already be in the target, because repeated rows can be recognised only once all of them have arrived.
+      // The service has charged for these rows, so they are committed before the run fails. They cannot be
+      // committed if some repeated rows are still missing (`pending`), or if the open transaction contains rows
+      // after the last cursor.
       const isWhole = pending === undefined && !this.#partsPassCursor;
       if (isBudgetSpent(error) && isWhole && last !== undefined) await run.spent(last);
       throw error;
@@ -333,7 +333,7 @@ export class UncommittedRows implements CheckpointStore {
   async #addPart(run: RowsRun): Promise<void> {
     const { idle, fail, signal } = run;
     await this.#commitReached(run);
-    // If a commit is running, its transaction stays open until the commit has ended, so this waits.
+    // A running commit has an open transaction, so wait until that commit has ended.
     await idle();
     signal.throwIfAborted();
     if (!this.#isOverfull(run)) return;

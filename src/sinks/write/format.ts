@@ -12,7 +12,6 @@ export interface FileFormat<T, Entry extends FileEntry = FileEntry> {
    * @throws DataError for an item that cannot be encoded. The encoder may also throw it.
    */
   encode(item: T, origin: string | undefined): Entry;
-  /** Creates the encoder for a file. */
   encoder(file: FileToEncode): Encoder<Entry>;
   /**
    * Set if a finished file cannot be continued later. A commit then ends all open files, and the checkpoint

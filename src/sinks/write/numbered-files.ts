@@ -11,7 +11,6 @@ export interface FilesByPath {
    * different name.
    */
   fileAt(path: string): OutputFile;
-  /** Returns whether there is a file for the path. */
   has(path: string): boolean;
   /** Called when a file has ended because it is full. */
   filledOne(): void;

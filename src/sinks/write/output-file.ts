@@ -66,8 +66,8 @@ export class OutputFile implements PartFile {
   /** Whether the file has ended. Nothing can be added to it then. */
   ended: boolean;
   /**
-   * How many items all files together had received since the last commit when this file received its last
-   * item.
+   * The number of items that all files together had received since the last commit, at the time when this file
+   * received its latest item.
    */
   lastItem = 0;
   readonly #shared: SharedByFiles;

@@ -38,8 +38,8 @@ export interface FileRange {
 }
 
 /**
- * A file counts as still growing if it got one of the most recent items of the sink. "Most recent" is a fifth
- * of the number of items that a commit requires.
+ * A file counts as growing if it received one of the latest `committedItems / GROWING_DIVISOR` items of the
+ * sink.
  */
 const GROWING_DIVISOR = 5;
 
@@ -62,7 +62,7 @@ export class Outputs implements SharedByFiles, FilesByPath {
    */
   readonly #byPath = new Map<string, NumberedFiles>();
   #changed = new Set<OutputFile>();
-  /** By folder that may not exist yet: a file in it. */
+  /** One file for each folder that may not exist yet, by the path of the folder. */
   readonly #inNewFolders = new Map<string, OutputFile>();
   /**
    * Settles when all blocks that were added so far have arrived from other threads. The blocks are checked in
@@ -239,9 +239,9 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   /**
-   * Removes parts of a stopped run whose numbers follow the last file of a path. The stopped run may have
-   * begun more files than this one, because the size at which a numbered file ends may depend on the times of
-   * commits.
+   * Removes the `.part` files that a stopped run has left beyond the last numbered file of a path. The stopped
+   * run may have begun more files than this run, because the size at which a numbered file ends may depend on
+   * when commits happen.
    */
   async #removeStaleParts(): Promise<void> {
     for (const files of this.#byPath.values())
@@ -250,8 +250,8 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   /**
-   * Locks the output against other runs if there is only one output. If there are several outputs, each part
-   * is checked instead.
+   * Locks the output against other runs if there is only one output. If there are several outputs, each `.part`
+   * file is checked instead.
    */
   async lock(): Promise<void> {
     await this.parts.lock();

@@ -110,8 +110,8 @@ export class PartFiles {
   }
 
   /**
-   * Creates the folder of a file before anything is written, so that even a run that writes little notices if
-   * the folder is removed later.
+   * Creates the folder of a file before the first write. If the folder is removed later, the next write to the
+   * file fails instead of recreating the folder.
    */
   async begin(file: PartFile): Promise<void> {
     await this.#guard('write', file.part, () => this.#makeFolderOf(file.path));

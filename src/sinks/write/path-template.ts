@@ -113,8 +113,9 @@ function partitionName(text: string, limit: number): string {
 }
 
 /**
- * Returns a file name for a lone surrogate: an escape such as `\ud800` with `\` and `u` percent-encoded. In the
- * file name of a tag that contains this escape as text, only `\` is percent-encoded, so the names differ.
+ * Returns the file name for a lone surrogate: its escape, such as `\ud800`, with `\` and `u` percent-encoded. A
+ * tag may also contain this escape as literal text. `safeName` encodes only the `\` of such a tag, so the two
+ * names differ.
  */
 function escapeOf(_: string, ...bytes: readonly string[]): string {
   const [high = 0, low = 0] = bytes.map(byte => Number.parseInt(byte, 16) & 0x3f);
@@ -136,8 +137,8 @@ function fieldName(call: string, name: string): PathField {
 }
 
 /**
- * Part of the message for a name in `.zst` if files are not compressed with zstd. Such a name is refused,
- * because a reader would try to decompress the file.
+ * Part of the message for a name that ends in `.zst` if files are not compressed with zstd. Such a name is
+ * refused, because a reader would try to decompress the file.
  */
 export const NO_ZSTD = 'files are written plain or as gzip, so use .gz';
 

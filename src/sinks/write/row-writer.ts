@@ -218,11 +218,10 @@ export class RowWriter<T> {
 }
 
 /**
- * Assigns each post to a place in the file that it goes to. Posts that are adjacent in that file form one
- * range.
+ * Assigns each post to a position in its file. Posts that are adjacent in a file form one range.
  *
- * @param areLines Whether each post is written as its line. Otherwise, sizes are unknown before encoding, so
- * a range ends only when it has the maximum number of posts, and the next range continues in the same file.
+ * @param areLines Whether each post is written as its line, whose size is known. Otherwise, a range ends only
+ * when it has `room` posts, and the next range continues in the same file.
  */
 function rangesOf(
   { bounds, rows }: StoredRows,
