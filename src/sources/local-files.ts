@@ -143,7 +143,6 @@ interface LocalFile {
  */
 type KeyOf = (file: LocalFile) => string;
 
-/** Selects the files that are read. */
 interface Selection {
   readonly matches: (name: string) => boolean;
   /** Whether to read files that match even if they are checkpoints. */
@@ -170,8 +169,8 @@ async function* read(
       count: coming.filter(({ size }) => size <= MAX_WHOLE_BYTES).length,
       bytes: bytesOf(coming),
     });
-  // If the files to read are known, starts the threads now, while the cursors are created. A cursor to resume
-  // from may show that only few files are left.
+  // If the files to read are known, the threads start now, while the cursors are created. If the run resumes
+  // from a cursor, only few files may be left, so the threads start later.
   const isKnown = resume === undefined || before !== undefined;
   if (isKnown) expect(files);
   const cursors =

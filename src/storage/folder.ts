@@ -29,8 +29,8 @@ export async function makeFolder(
 }
 
 /**
- * Creates a folder and its parents, and resolves once their names would survive a power failure. Otherwise,
- * even a synced file could be lost together with the name of its folder. System errors are thrown unchanged.
+ * Creates a folder and its parents, and syncs their names to disk. Otherwise, a power failure could lose the
+ * name of the folder, and with it even a synced file. System errors are thrown unchanged.
  */
 export async function makeSyncedFolder(folder: string, options?: MakeFolderOptions): Promise<void> {
   for (const above of await makeFolder(absolutePath(folder), options))

@@ -35,9 +35,9 @@ export class LineLog<T> {
   }
 
   /**
-   * Reads all values. Resolves once the values would survive a power failure, because a killed process may
-   * have written some of them without syncing. Removes the last line if a crash has truncated it; the
-   * `append` of that line did not resolve.
+   * Reads all values. Also syncs the file, because a killed process may have written values without syncing
+   * them. Removes the last line if a crash has truncated it. No caller relies on that line, because its
+   * `append` has not resolved.
    *
    * @throws SyntaxError if any line before the last is not JSON.
    */

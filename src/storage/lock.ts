@@ -52,15 +52,15 @@ const SILENT_MS = 10_000;
 /** The longest pause between two reads of a lock file, in milliseconds. */
 const MAX_POLL_MS = 250;
 /**
- * The maximum depth of recovery locks. A recovery lock may be stale, too. Removing it then requires another
- * recovery lock. Each killed process adds one level.
+ * The maximum number of nested recovery locks. A process may be killed while it holds a recovery lock. To
+ * remove that stale recovery lock, the next process needs another one.
  */
 const MAX_RECOVERY_DEPTH = 5;
 
 /**
- * Takes the lock at a path, or throws if another process holds it. Takes over the lock of a killed process.
- * If this process can check that the holder is dead, it does so immediately; otherwise, after nothing was
- * written to the lock file for 10 s.
+ * Takes the lock at a path, or throws if another process holds it. Takes over the lock of a killed process. If
+ * this process can check that the holder is dead, it takes over immediately. Otherwise, it waits until nothing
+ * was written to the lock file for 10 s.
  *
  * @throws StorageError
  */

@@ -244,7 +244,7 @@ export function hasAllPages(handle: number, meta: Buffer, pageSize: number, size
 const LOCK_BYTES = 8_000;
 /** The space in bytes that a lock file and a new database need: four pages of up to 16 KiB. */
 const ROOM_BYTES = 65_536;
-/** The number of files that LMDB has open at the same time for a database, plus one. */
+/** The number of files to open as a test: one more than LMDB has open for a database at the same time. */
 const DESCRIPTORS = 4;
 
 /**

@@ -19,7 +19,7 @@ interface Bar {
   readonly used: number;
   /** The projected amount. It is never less than the used amount. */
   readonly projected: number;
-  /** Whether only `projected` is drawn, as a mark, because it is a limit that the contract sets. */
+  /** Set for an alert or a cap in the contract. Only `projected` is then drawn, as a mark. */
   readonly isMark?: true;
 }
 

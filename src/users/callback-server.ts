@@ -83,8 +83,8 @@ export class CallbackServer {
   #verdict({ method, headers, url = '' }: IncomingMessage): Verdict {
     const { port } = this.#server.address() as AddressInfo;
     const target = `http://127.0.0.1:${port}${url}`;
-    // Other host names are refused, because a web page of another site could reach this port through another
-    // name.
+    // Other host names are refused. Otherwise, a web page could reach this port through a host name that its
+    // owner points to 127.0.0.1 (DNS rebinding).
     if (headers.host !== `127.0.0.1:${port}` || !URL.canParse(target))
       return [400, 'This is not the address that the sign-in comes back to.'];
     const { pathname, searchParams } = new URL(target);

@@ -74,14 +74,15 @@ export async function signedCall<T>(
       if (mayRepeat && wasMoved && error.failure === 'clock') return undefined;
       return { result: readRefusal(text, error) };
     });
-  // If the service's time was never learned, the error says that the clock of this machine is wrong.
+  // If the service's time was known before and has changed, the request is repeated once. If it was not known,
+  // this machine's clock is wrong, so the caller gets the error.
   const { result } = (await send(wasLearned)) ?? (await send(false)) ?? {};
   return result as T;
 }
 
 /**
- * Smaller differences do not count as a wrong clock, because a `Date` header has whole seconds, and a
- * response takes some time.
+ * The smallest difference that counts as a wrong clock. Smaller differences are normal, because a `Date` header
+ * has whole seconds, and a response takes some time.
  */
 const LEAST_SKEW = 5 * SECOND;
 
