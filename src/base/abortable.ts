@@ -11,8 +11,8 @@ export function onceAborted(signal: AbortSignal, listener: () => void): () => vo
 }
 
 /**
- * Settles like the promise, or rejects with the signal's reason if it aborts first. Removes its listener in
- * both cases.
+ * Settles like the promise, or rejects with the signal's reason if the signal aborts first. Removes
+ * its listener in both cases.
  */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
@@ -29,9 +29,9 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefine
 const ENDING_MS = 250;
 
 /**
- * Settles like the promise. After the signal fires, waits up to `ENDING_MS` for the promise, then rejects
- * with the signal's reason. The work behind the promise continues, but its outcome is ignored. Removes its
- * listener.
+ * Settles like the promise. After the signal fires, waits up to `ENDING_MS` for the promise, then
+ * rejects with the signal's reason. The work behind the promise continues, but its outcome is
+ * ignored.
  */
 export function settledSoon<T>(promise: PromiseLike<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {

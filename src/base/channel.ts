@@ -44,7 +44,7 @@ export class Channel<T> {
     this.#reader.wake();
   }
 
-  /** Resolves when the channel is not full. A channel that has ended is never full. */
+  /** Resolves when the channel is not full. An ended channel is never full. */
   async room(): Promise<void> {
     while (this.isFull) await new Promise<void>(resolve => this.#producers.push(resolve));
   }

@@ -207,7 +207,6 @@ export function special<T, Else = undefined>(
   return { meaning, expected, accepts, otherwise: otherwise as Else, isRequired: false };
 }
 
-/** An option that takes a Node stream to write to. */
 export function writable(meaning: string) {
   return special<Writable>(
     meaning,
@@ -216,7 +215,6 @@ export function writable(meaning: string) {
   );
 }
 
-/** Makes an option required. */
 export function required<T, Else>(of: Optional<T, Else>): Required<T> {
   return { ...of, otherwise: undefined, isRequired: true };
 }
@@ -262,7 +260,6 @@ export function milliseconds<Else extends number | undefined = undefined>(
   );
 }
 
-/** An option that takes `true` or `false`. */
 export function flag<Else extends boolean | undefined = undefined>(
   meaning: string,
   otherwise?: Else,
@@ -300,7 +297,6 @@ export function lines(meaning: string): Optional<string, undefined> {
   );
 }
 
-/** An option that takes one of the listed values. */
 export function oneOf<const T, const Else extends T | undefined = undefined>(
   meaning: string,
   values: readonly T[],
@@ -316,7 +312,6 @@ export function oneOf<const T, const Else extends T | undefined = undefined>(
   return { ...option, placeholder: values.join('|') };
 }
 
-/** An option that takes a function. */
 export function func<T extends (...args: never[]) => unknown>(
   meaning: string,
 ): Optional<T, undefined> {

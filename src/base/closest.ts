@@ -12,7 +12,7 @@ export function closest(word: string, candidates: Iterable<string>): string | un
     best = candidate;
     least = edits;
   }
-  // A word of one or two letters is close to many candidates, so it must be equal to one, except for case.
+  // A word of one or two letters is close to many candidates. It must equal one, ignoring case.
   return wanted.length <= 2 && least > 0 ? undefined : best;
 }
 

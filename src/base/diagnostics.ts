@@ -46,8 +46,8 @@ export interface BatchMessage {
 /** Published on `millrace:commit` when the output and the cursor to resume from are durable. */
 export interface CommitMessage {
   /**
-   * The path of the checkpoint. For `committed`, its option `name`. For `toJetStream`, its option `name`,
-   * followed by the shard if there is one, such as `-2-of-8`.
+   * The path of the checkpoint, or the option `name` for `committed` and `toJetStream`.
+   * `toJetStream` appends the shard if there is one, such as `-2-of-8`.
    */
   readonly checkpoint: string;
   /** The number of files that the commit changed. Set only if the run writes files. */
@@ -112,7 +112,7 @@ export class WatchedRequest {
     CHANNELS.requestStart.publish(this.#message);
   }
 
-  /** Returns `undefined` if no channel of requests has a subscriber. */
+  /** Returns `undefined` if none of the three request channels has a subscriber. */
   static start(method: string, url: URL): WatchedRequest | undefined {
     const { requestStart, requestEnd, requestError } = CHANNELS;
     const isHeard = [requestStart, requestEnd, requestError].some(one => one.hasSubscribers);

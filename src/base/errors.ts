@@ -232,8 +232,8 @@ export class IncompleteError extends MillraceError {
 }
 
 /**
- * Whether an error means that a run has used up its budget. The service charges for the delivered posts, so
- * sinks commit them.
+ * Whether an error means that a run has used up its budget. The service charges for posts once they
+ * are delivered, so sinks commit those posts.
  */
 export function isBudgetSpent(error: unknown): boolean {
   return error instanceof IncompleteError && error.reason === 'budget';

@@ -3,18 +3,18 @@ import { inspect } from 'node:util';
 const REDACTED = '[redacted]';
 
 /**
- * A secret shorter than this is removed only where it is a whole word. It may also be part of ordinary words,
- * and removing it from them would garble every error of the process.
+ * A shorter secret is removed from messages only as a whole word. It may also be part of ordinary
+ * words. Removing it there would garble every error message.
  */
 const MIN_ANYWHERE = 8;
 /**
- * A secret shorter than this is removed only if it is the value of something, as in `name=a`, because words
- * such as "a" occur in every sentence.
+ * A shorter secret is removed only as a value, as in `name=a`. Words such as "a" occur in every
+ * sentence.
  */
 const MIN_WORD = 3;
 /**
- * Matches where a word starts: no letter or digit comes before, or the letter or digit before ends an escape
- * such as `%3D` or `\n`.
+ * Matches the start of a word. The character before is not a letter or digit, or it is the last
+ * character of an escape such as `%3D` or `\n`.
  */
 const WORD_START = String.raw`(?:(?<![\p{L}\p{N}])|(?<=%[\da-fA-F]{2}|\\[bfnrt]|\\u[\da-fA-F]{4}))`;
 const WORD_END = String.raw`(?![\p{L}\p{N}])`;
@@ -107,8 +107,8 @@ export function forgetSecrets(): void {
 }
 
 /**
- * Removes the secrets of this process from text. Call this before truncating the text, because it does not
- * find a secret that was cut in half.
+ * Removes the secrets of this process from text. Call this before truncating the text. Otherwise a
+ * secret that was cut in half is not found.
  */
 export function redact(text: string): string {
   byLength ??= [...known]
@@ -123,7 +123,10 @@ export function redact(text: string): string {
   }, shown);
 }
 
-/** Returns a function that tells whether the pattern of a secret may match the text. */
+/**
+ * Returns a cheap test for whether the text may contain a secret. Without it, each text would be
+ * searched with the patterns of all secrets.
+ */
 function secretFilter(text: string): (secret: string) => boolean {
   if (ESCAPE.test(text)) return () => true;
   const plain = withSpaces(text);
@@ -210,8 +213,8 @@ const NAMED: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns a pattern for a character, either literal with the lookarounds `before` and `after`, or encoded as
- * in URLs, forms, JSON and HTML.
+ * Returns a pattern for a character: literal, or encoded as in URLs, forms, JSON and HTML. The
+ * lookarounds `before` and `after` apply only to the literal character.
  */
 function anySpelling(character: string, { before = '', after = '' } = {}): string {
   const percent = [...Buffer.from(character)].map(byte => `%(?:25)*${anyCaseHex(byte, 2)}`);

@@ -17,7 +17,6 @@ const MAX_SHARDS = 10_000;
 /** The environment variable that sets the shard for all sources of a script, such as `2/8`. */
 export const SHARD_VARIABLE = 'MILLRACE_SHARD';
 
-/** The option `shard` of sources. */
 export const SHARD_OPTION = {
   ...special<Shard>(
     'the part of the source that this process takes',
@@ -54,8 +53,8 @@ export function shardName({ index, of }: Shard): string {
 }
 
 /**
- * Returns `{ shard: '2/8' }`, so that a checkpoint or cursor records the shard and a later run with another
- * shard is refused. Returns an empty object for the whole source.
+ * Returns `{ shard: '2/8' }` to be stored in a checkpoint or cursor. A later run with another shard
+ * is then refused. Returns an empty object for the whole source.
  */
 export function shardMember(shard: Shard | undefined): { readonly shard?: string } {
   return shard === undefined ? {} : { shard: shardName(shard) };
@@ -95,9 +94,9 @@ export function hasFile({ index, of }: Shard, file: string): boolean {
 }
 
 /**
- * Returns the part of a window that belongs to a shard. All shards have about the same number of minutes, and
- * the first shard has the oldest. Returns `undefined` if the window has fewer minutes than there are shards,
- * and none of them belongs to this shard.
+ * Returns the part of a window that belongs to a shard. All shards have about the same number of
+ * minutes, and the first shard has the oldest. If the window has fewer minutes than there are
+ * shards, some shards get none, and this returns `undefined`.
  */
 export function partOf({ from, to }: Window, { index, of }: Shard): Window | undefined {
   const minutes = Math.round((to - from) / MINUTE);
