@@ -4,9 +4,9 @@ import { isRecord } from '../base/record.js';
 export type Library = Readonly<Record<string, unknown>>;
 
 /**
- * A call of a public export in a script, such as `search` or `jobs.run`. If several calls use its result, or
- * the result has to be closed at the end, `constant` is the name of the constant in which the script keeps
- * the result.
+ * A call of a public export, such as `search` or `jobs.run`, in the script of a command. `constant`
+ * names the constant in which the script keeps the result. It is set if several calls use the
+ * result, or if the script must close it at the end.
  */
 export class Call {
   readonly name: string;
@@ -21,8 +21,8 @@ export class Call {
 }
 
 /**
- * The input of the function `value` of a `Code`: what a command has and a printed script does not have, such
- * as the signal for Ctrl+C.
+ * The argument of `Code.value`. It holds what a running command has and a printed script lacks,
+ * such as the signal for Ctrl+C.
  */
 export interface ScriptContext {
   readonly library: Library;
@@ -157,14 +157,20 @@ function printCall({ name, args }: Call, indent: string): string {
   return `${name}(\n${printed.map(arg => `${inner}${arg},\n`).join('')}${indent})`;
 }
 
-/** Returns whether the printed script shows the value. */
+/**
+ * Whether the printed script shows the value. It omits `undefined`, and objects with nothing but
+ * omitted members.
+ */
 function isPrinted(value: unknown): boolean {
   if (value === undefined || (value instanceof Code && value.text === undefined)) return false;
   const members = isPlain(value) ? Object.values(value) : [];
   return members.length === 0 || members.some(isPrinted);
 }
 
-/** Returns a value and all values in it. The arguments of a call come before the call. */
+/**
+ * Returns a value and all values in it. The arguments of a call come before the call, so that the
+ * script declares each constant before its use.
+ */
 function valuesIn(value: unknown): unknown[] {
   if (value instanceof Call) return [...value.args.flatMap(valuesIn), value];
   return isPlain(value) ? [...Object.values(value).flatMap(valuesIn), value] : [value];

@@ -34,7 +34,6 @@ export interface Command {
   build(given: CommandLine): Script | Promise<Script>;
 }
 
-/** The flags that every command has. */
 export const SHARED_FLAGS: Flags = flagsOf(
   {
     envFile: text('a file of variables, such as MILLRACE_URL'),
@@ -50,7 +49,6 @@ export const SHARED_FLAGS: Flags = flagsOf(
 /** The flag `--yes` of commands that may cost money. */
 export const YES: Flags = flagsOf({ yes: flag('accept what it costs, without a question') });
 
-/** Returns all flags of a command, including the flags that every command has. */
 export function allFlags({ flags = [], costs }: Command): Flags {
   return [...flags, ...(costs ? YES : []), ...SHARED_FLAGS];
 }
@@ -106,7 +104,7 @@ export function sinkCalls(
   { routed = true, table, argument = '--out' }: SinkDetails = {},
 ): readonly Call[] {
   const { out, columns: listed, ...options } = given.options(SINK_FLAGS);
-  // Invalid values are kept as well, so that the library's error names the column.
+  // Does not check the column names here: the library's error names an invalid column.
   const columns = typeof listed === 'string' ? listed.split(',') : listed;
   if (typeof out !== 'string' || out === '-') {
     refuseWithoutFile({ columns, ...options }, argument);

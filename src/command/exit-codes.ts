@@ -10,9 +10,7 @@ export function exitCodeOf(error: unknown): number {
   return error instanceof IncompleteError ? EXIT.incomplete : EXIT.failed;
 }
 
-/**
- * The arguments and flags of commands whose names differ from the options of the library that they set.
- */
+/** Maps an option of the library to the argument or flag that sets it, if their names differ. */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   path: '--out',
   'budget.posts': '--budget-posts',

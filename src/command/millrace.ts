@@ -35,8 +35,8 @@ try {
 } catch (error) {
   process.exitCode = report(error);
 }
-// Exits explicitly on an interrupt. If the reader of a pipe does not accept a write, that write would keep
-// the process running.
+// Exits explicitly on an interrupt. Otherwise a write to a pipe that nobody reads would keep the
+// process running.
 if (interrupted.signal.aborted) process.exit();
 
 async function main(args: readonly string[]): Promise<number> {

@@ -95,8 +95,8 @@ export const applyCommand: Command = {
   examples: ['tombstones out/posts --dry-run', 'tombstones out/posts --country DE --mask'],
   build: ({ positionals: [tombstones, folder], options }) => {
     const given = options(APPLY);
-    // The two arguments may be in the wrong order. The library would find that, too, but its message could
-    // not name the command that stores tombstones.
+    // Detects swapped arguments before the library does, because the library's error cannot name
+    // the command that stores tombstones.
     if (!hasLmdb(String(tombstones)))
       throw new OptionError(
         'tombstones',
