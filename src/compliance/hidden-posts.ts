@@ -222,7 +222,7 @@ export function hiddenByUser(
   return isWithheld(user.withheld?.[1] ?? [], options) ? 'user withheld' : undefined;
 }
 
-/** Returns the countries, as `countryNumber`s. If a post is withheld in one of them, it is hidden. */
+/** Returns the countries in which a withheld post is hidden, as numbers of `countryNumber`. */
 export function hidingCountries({ country }: VisibilityOptions): ReadonlySet<number> {
   const codes = country === undefined ? EVERYWHERE : [...EVERYWHERE, country];
   return new Set(codes.map(countryNumber));

@@ -21,8 +21,8 @@ export interface ConnectionListener {
   /** Called when all events up to the time `until` have been delivered. */
   delivered(until: number): void;
   /**
-   * Called for a record that is not a valid event. Must abort the signal before it rejects, because otherwise
-   * the stream would be connected again.
+   * Called for a record that is not a valid event. Must abort the signal before it rejects.
+   * Otherwise `maintainConnection` would connect to the stream again.
    */
   damaged(record: DamagedRecord, error: DataError): Promise<void>;
   /** Delivers events. Resolves when more events can be accepted. */
@@ -45,8 +45,9 @@ const ERROR_MAX_MS = 320 * SECOND;
 const RATE_LIMITED_MS = MINUTE;
 
 /**
- * Stays connected to an endless stream until the signal fires. Never resolves. Rejects with an error that a
- * retry cannot change, or with the last error if the stream could not be connected in `retry.attempts` tries.
+ * Stays connected to an endless stream until the signal fires. Never resolves. Rejects with an
+ * error that a retry cannot change. If the first `retry.attempts` attempts to connect all fail,
+ * rejects with the last error.
  */
 export async function maintainConnection(
   account: Account,
@@ -184,7 +185,8 @@ export class DeliveredTime {
     this.#heartbeat = isHeartbeat ? instant : undefined;
     if (!isHeartbeat || before === undefined) return undefined;
     if (instant.elapsed - before.elapsed < HEARTBEATS_APART_MS) return undefined;
-    // All events that were sent before the previous heartbeat have arrived.
+    // All events that were sent before the previous heartbeat have arrived. That heartbeat may have
+    // been as late as the last events, so the delay is subtracted.
     return before.now - this.#delayMs;
   }
 

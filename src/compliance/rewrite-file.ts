@@ -88,7 +88,7 @@ export async function rewriteFile(
   }
 }
 
-/** Thrown for a record that is not a post, because it is unknown whether it must be hidden. */
+/** Thrown for a record that is not a post. Tombstones cannot tell whether to hide such a record. */
 class BadRecord extends Error {
   readonly record: Buffer;
   override readonly cause: DataError;
@@ -172,8 +172,8 @@ class Review implements RewriteOutcome {
     try {
       ids.read(record, 0, record.length);
     } catch {
-      // An id of the post cannot be read. `hideDeleted` then hides the post for another reason or throws the
-      // error about the id.
+      // An id of the post cannot be read. Returns true, so that `hideDeleted` reads the post. It
+      // throws an error about the id, unless it hides the post for another reason.
       return true;
     }
     return isSuspect(this.#tombstones, ids, this.#countries);
@@ -280,8 +280,8 @@ async function* kept(
 }
 
 /**
- * Returns a function that creates a compressor. The first bytes of the file decide its format, not its name.
- * If the file is plain, the compressor changes nothing.
+ * Returns a function that creates a compressor. The format is detected from the first bytes of the
+ * file, not from its name. For a plain file, the compressor changes nothing.
  */
 async function compressorOf(file: string): Promise<() => Transform> {
   const compression = compressionOf(await firstBytes(file, MAGIC_BYTES));

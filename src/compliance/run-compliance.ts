@@ -128,8 +128,8 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   for (const one of work) one.catch(fail);
   try {
     while (await queue.ready()) {
-      // Takes the items and the state in the same turn, because a connection can add events and change the
-      // state at any time.
+      // Takes the items and the state in the same turn of the event loop. Otherwise a connection
+      // could add events and change the state in between.
       const items = queue.takeAll();
       const state = { ...gaps.state };
       const isOver = job.untilCaughtUp && gaps.areCaughtUp;
@@ -201,8 +201,8 @@ async function fillGaps(
 }
 
 /**
- * Returns the cursor of the run. In a run without a cursor and without `fromDate`, returns `undefined` until
- * all connections have been established once, because there is no time yet from which a later run could
+ * Returns the cursor of the run. A run that starts with new events has no cursor until each
+ * connection has been established once. Before that, no time is known from which a later run could
  * continue.
  */
 function cursorOf(
@@ -210,7 +210,8 @@ function cursorOf(
   { until, gaps }: ConnectionGapsState,
 ): Cursor | undefined {
   if (until === undefined) return undefined;
-  // A cursor is created for each batch but rarely serialized, so its members are formatted only when it is.
+  // A cursor is created for each batch but rarely serialized, so its members are formatted only on
+  // serialization.
   return {
     source: 'compliance',
     stream: { toJSON: () => streamOf(urls) },
@@ -264,8 +265,9 @@ interface ConnectionGapsState {
  */
 export class ConnectionGaps {
   /**
-   * For each connection, the time up to which it has delivered every event. Before it is first established,
-   * this is the time at which the run starts, or `undefined` if the run starts with new events.
+   * For each connection, the time up to which it has delivered every event. Until the connection is
+   * first established, this is the start of the run, or `undefined` if the run starts with new
+   * events.
    */
   readonly #delivered: (number | undefined)[];
   /** The time at which each connection was established for the first time in this run. */
@@ -289,8 +291,9 @@ export class ConnectionGaps {
   }
 
   /**
-   * Call this when a connection is established. The time since it last delivered everything is a gap. The
-   * first time, the gap begins where the run starts. There is no gap if the run starts with new events.
+   * Call this when a connection is established. The time since the connection last delivered every
+   * event is then a gap. At the first call for a connection, the gap starts where the run starts.
+   * If the run starts with new events, there is no gap.
    */
   connected(connection: number, at: number): void {
     const before = this.#delivered[connection];

@@ -247,7 +247,7 @@ export interface UserTombstone {
   readonly protected?: Timed<boolean>;
   readonly suspended?: Timed<boolean>;
   readonly withheld?: Timed<readonly string[]>;
-  /** The largest id of the user's posts that have permanently lost their locations. */
+  /** The user's posts up to and including this id have permanently lost their locations. */
   readonly scrubbedUpTo?: string;
 }
 

@@ -141,7 +141,7 @@ export const SHOWN_IDS: RecordColumn<Uint32Array, undefined> = {
   options: undefined,
 };
 
-// The states of a post, as far as its ids alone determine them.
+// The states of a post. `statesOf` determines them from the ids of the post alone.
 const SHOWN = 1;
 /** At least one of the post's ids has a tombstone, or the post is withheld, so its bytes must be read. */
 const SUSPECT = 2;
@@ -166,8 +166,8 @@ function statesOf(tombstones: Tombstones, rows: Rows, options: HidingOptions): U
           : isHiddenBy(tombstones.postAt(high, low), post =>
               of === ID_OF.version ? post.deleted : hiddenByPost(post, options),
             );
-    // In two cases, the bytes of the post are needed: the mask of a hidden post is created from them, and if
-    // a post quotes a hidden post, the quote is removed from them.
+    // The bytes of the post are needed in two cases. A mask is created from them, and a quote of a
+    // hidden post is removed from them.
     const isDecided = options.mask !== true && (of & ID_OF.quoted) === 0;
     if (isHidden !== undefined) states[row] = isHidden && isDecided ? HIDDEN : SUSPECT;
   }
