@@ -12,7 +12,7 @@ interface DecodedContents {
   readonly messages: readonly Uint8Array[];
 }
 
-/** The content of a file that is on the thread that has decoded it. */
+/** File content that stays on the thread that decoded the file. */
 interface HeldContent {
   readonly thread: EngineThread;
   /** The id of the file in calls to the thread. */

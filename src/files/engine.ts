@@ -18,8 +18,8 @@ import { type Steps, throughSteps } from './step.js';
 import { FileDecoder, type PlanReader } from './thread-pool.js';
 
 /**
- * The maximum number of posts in a batch. Parsed posts live as long as their batch. If batches were larger,
- * garbage collection would copy the posts.
+ * The maximum number of posts in a batch. Parsed posts live as long as their batch. With larger
+ * batches, more posts would survive garbage collections, which copy the survivors.
  */
 const ITEMS_A_BATCH = 64;
 
@@ -159,7 +159,8 @@ async function* inSmallBatches(batch: EngineBatch): Batches<never> {
       from = to;
     } while (from < end);
   } finally {
-    // This also runs if the reader stops early. Memory is kept, because the reader may still use the posts.
+    // This also runs if the reader stops early. `leave` keeps the memory, because the reader may
+    // still use the posts.
     rows.file.leave();
   }
 }

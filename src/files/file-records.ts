@@ -15,8 +15,8 @@ export interface RecordKind<T = unknown> {
   /** Creates the item for a record. The item may keep views of the record. */
   item(record: Buffer): T;
   /**
-   * Objects that are never freed. If a garbage collection finds no object of a class, for example between two
-   * files, V8 discards the optimised code for the class.
+   * Objects that are never freed. If a garbage collection finds no object of a class, for example
+   * between two files, V8 discards the optimised code for the class. These objects prevent that.
    */
   readonly staying?: readonly unknown[];
 }
@@ -55,11 +55,14 @@ export interface RowBounds {
 }
 
 /**
- * The positions of the rows of a decoded file, and also their content on the thread that has it in memory. A
- * row is a record that is an item.
+ * The rows of a decoded file: their positions, and their bytes in `content`. A row is a record that
+ * is an item. If another thread holds the bytes, `content` is empty.
  */
 export class FileRecords implements Records {
-  /** The bytes of the file. A new buffer replaces this one if a step or an added column makes records longer. */
+  /**
+   * The bytes of the file. A new buffer replaces this one if a step or a column makes records
+   * longer.
+   */
   content: Buffer;
   count = 0;
   starts: Uint32Array;

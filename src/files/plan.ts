@@ -21,7 +21,10 @@ import { type Step, type Steps, throughSteps } from './step.js';
 /** Runs a stage on batches of items. */
 export type PlanStage = (input: Batches<never>, run: Run) => Batches<unknown>;
 
-/** The source of the files of a plan. The engine's sources also have `open`, which returns the files. */
+/**
+ * The source of a plan. The sources of the engine (`FilesOfPlan`) also have `open`, which returns
+ * the files.
+ */
 export interface PlanSource {
   /** Delivers the items of a plan to a reader that is not a sink of this package. */
   items(plan: Plan, run: Run): Batches<never>;
@@ -143,8 +146,8 @@ export class Plan implements FlowPlan {
     // Columns are read when a file is decoded, before any step runs. A column with `isFirst` would be out of
     // date after a step that replaces items.
     const isTooLate = steps.some(one => one.replaces) && columns.some(({ kind }) => kind.isFirst);
-    // After `routeByTag`, the items are not posts, so a step that reads columns must fail. Outside the plan,
-    // it throws the same error as in a flow without a plan.
+    // After `routeByTag`, the items are not posts, so a step that reads columns must fail. It is
+    // not added to the plan, so that it throws the same error as in a flow without a plan.
     const isRefused = (columns.length > 0 && this.#isRouted) || isTooLate;
     if (!this.isComplete || step.isPlanned === false || isRefused) return undefined;
     if (shared !== undefined && step.replaces) return undefined;
@@ -261,7 +264,9 @@ export interface Unplanned<T> {
   readonly identity: FlowIdentity;
 }
 
-/** Creates a flow that runs by its plan, if the plan is complete. */
+/**
+ * Creates a flow. It runs by its plan if the plan includes `activities`. Otherwise it calls `open`.
+ */
 export function plannedFlow<T>(
   inputs: readonly AsyncIterable<unknown>[],
   plan: Plan | undefined,

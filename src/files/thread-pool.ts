@@ -299,8 +299,9 @@ export class Threads {
 }
 
 /**
- * Returns the URL of the script for threads, which the build creates. It is next to the compiled file, or in
- * `dist` if the sources run directly. Returns `undefined` in a user's bundle, which lacks it.
+ * Returns the URL of the script for threads, which the build creates. It is next to the compiled
+ * file, or in `dist` if the sources run directly. Returns `undefined` in a user's bundle, which
+ * does not contain the script.
  */
 export function scriptOfThreads(): URL | undefined {
   for (const place of ['./engine-worker.cjs', '../../dist/engine-worker.cjs'])
