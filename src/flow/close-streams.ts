@@ -134,5 +134,6 @@ function guard(value: unknown): void {
 }
 
 function ignore(): void {
-  // If a stream has failed, it rejects with its error. The run has already received that error.
+  // Ignores the rejection. Closing a failed stream rejects with its error, which the run has
+  // already received.
 }

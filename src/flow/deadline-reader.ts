@@ -26,7 +26,7 @@ export class DeadlineReader<T> {
     if (deadline !== undefined && !(await isBefore(this.#next, deadline))) return 'late';
     const next = this.#next;
     this.#next = undefined;
-    // If the input throws, it has ended.
+    // Set before the `await`, because an input that throws has ended.
     this.#ended = true;
     const result = await next;
     this.#ended = result.done === true;

@@ -119,8 +119,8 @@ export function stopReason(signal: AbortSignal): unknown {
 }
 
 /**
- * The reason of a run's signal if the run ended without an abort or an error. The reader of the run never
- * receives it.
+ * The reason with which a run's signal fires if the run ended without an abort or an error. The
+ * reader of the run never receives this reason.
  */
 class Stopped extends Error {
   constructor() {

@@ -140,7 +140,7 @@ export class Flow<T> implements AsyncIterable<T> {
   }
 }
 
-/** Describes a flow that consists of built-in stages. Only the engine reads it. */
+/** Describes a flow that consists of built-in stages. Only the engine in `src/files` reads it. */
 export interface FlowPlan {
   /** Returns the same plan with a check that runs at the start of each run and may throw. */
   guarded(check: () => void): FlowPlan;
@@ -157,7 +157,10 @@ interface OwnFlowOptions {
  * holds.
  */
 export class OwnFlow<T> extends Flow<T> {
-  /** How the engine can get the same items without reading the flow. */
+  /**
+   * The built-in stages of the flow. The engine can process whole files with them instead of
+   * reading the flow.
+   */
   readonly plan: FlowPlan | undefined;
 
   constructor(open: OpenFlow<T>, { signal, identity, plan }: OwnFlowOptions = {}) {

@@ -20,7 +20,10 @@ export type Line = Uint8Array;
  */
 export type ToLine<T> = (item: T) => string | Uint8Array;
 
-/** The types of items that a sink of lines accepts. Blocks of files and promises are excluded. */
+/**
+ * The types of items that a sink of lines accepts. Excludes blocks of files, which are not lines,
+ * and promises.
+ */
 export type LineItem<T> = T extends FileBytes
   ? JsonRecord
   : T extends PromiseLike<infer Item>

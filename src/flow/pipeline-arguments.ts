@@ -256,8 +256,8 @@ function describe(value: unknown): string {
 }
 
 /**
- * Returns the tag of a value, such as `Generator` or `AsyncGeneratorFunction`. For values whose constructor
- * has no name.
+ * Returns the tag of a value, such as `Generator` or `AsyncGeneratorFunction`. Used for values
+ * whose constructor has no name.
  */
 function tagOf(value: unknown): string {
   return Object.prototype.toString.call(value).slice('[object '.length, -1);

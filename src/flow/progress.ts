@@ -119,7 +119,6 @@ export class Progress {
     };
   };
 
-  /** Counts a request. */
   readonly onRequest = () => {
     this.requests++;
   };

@@ -59,8 +59,8 @@ async function* piped<In, Out>(
   fed.catch(() => {});
   try {
     yield* batchesOf(stream as AsyncIterable<Out>, { signal });
-    // As in Node's own pipeline, a stream may end before its input ends. The reader has then closed the
-    // stream, so `fed` rejects.
+    // A stream may end before its input does, as in Node's own pipeline. The reader has then closed
+    // the stream and `fed` rejects, so `fed` is not awaited.
     if ((stream as Partial<Duplex>).writableEnded === false) readable?.destroy();
     else await fed;
   } catch (error) {
@@ -80,7 +80,8 @@ async function* pipedWeb<In, Out>(
   const open = (signal: AbortSignal) =>
     new OwnFlow<In>(pull => batchesOf(input, { ...pull, progress, damaged }), { signal });
   const fed = writeToWeb(open, writable, signal);
-  // If the input fails, the stream should fail with the same error, but some streams replace the error.
+  // If the input fails, the stream should fail with the same error. Some streams replace the error,
+  // so the original error is kept here.
   let failure: WriteFailure | undefined;
   fed.then(
     result => {

@@ -124,7 +124,8 @@ export async function writeToWeb<T>(
     done.catch(fail);
     return abortable(done, linked.signal);
   };
-  // Set before the stream is closed. Node 20 fails an assertion if a closed stream is written to.
+  // Set before `close` is called. If the stream is closed earlier, writing must stop, because Node
+  // 20 fails an assertion if a closed stream is written to.
   let closing = false;
   writer.closed.then(() => {
     if (!closing) fail(new Error('The stream was closed before all items were written'));
