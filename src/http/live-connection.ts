@@ -45,8 +45,8 @@ export async function connectLive(
 const FINAL: readonly number[] = [401, 403, 404, 405, 410];
 
 /**
- * Whether connecting to a stream again cannot help after this error. After other error statuses, such as 406,
- * the service asks clients to reconnect, because they depend on its current state.
+ * Whether connecting to a stream again cannot help after this error. Other error statuses, such as
+ * 406, depend on the current state of the service, which asks clients to reconnect.
  */
 export function isFinalStatus({ status }: HttpError): boolean {
   return (status >= 300 && status < 400) || FINAL.includes(status);

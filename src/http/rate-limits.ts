@@ -268,8 +268,9 @@ function arrivedBy({ sentAt, responseAt = Number.POSITIVE_INFINITY }: Counted): 
 }
 
 /**
- * Returns when to check again whether an earlier request still counts. If it has no response yet, assumes
- * that it arrived when it was sent, because a response may still show that it arrived early.
+ * Returns when to check again whether an earlier request still counts towards the rate. A response
+ * may still show that the request arrived early. Until a response arrives, this assumes that the
+ * request arrived when it was sent.
  */
 function nextCheckAt(start: Counted, rate: Rate, now: number): number {
   const isEarly = start.responseAt === undefined && now < start.sentAt + rate.perMs;
