@@ -86,8 +86,8 @@ export async function readPublished(
       } catch (error) {
         throw errorOfOwnMessage({ stream: stream.name, subject: name, seq }, error, key);
       }
-      // The message with which a publisher begins an epoch has no position. Messages of another series were
-      // sent before the publisher's entry in the bucket was deleted.
+      // Skips two kinds of messages. A message that begins an epoch has no position. A message of
+      // another series was sent before the publisher's entry in the bucket was deleted.
       if (at?.series !== series) continue;
       found.get(name)?.add(at.position);
       const list = headers.get(HEADERS.ids);
@@ -133,20 +133,21 @@ export class EarlierItems {
   }
 
   /**
-   * Whether the flow has delivered all earlier items again, or will never deliver the remaining ones. Until
-   * then, the committed sequence must not advance: the next run looks only after it, and would publish the
-   * remaining items a second time.
+   * Whether the flow has delivered all earlier items again, or will never deliver the remaining
+   * ones. Until then, the committed sequence must not advance. The next run searches the stream
+   * only after that sequence. It would publish the remaining items a second time.
    *
-   * @param posts The number of items that the flow has delivered, including those that were committed before
-   *   this run.
+   * @param posts The number of items that the flow has delivered, including those that were
+   *   committed before this run.
    */
   areBehind(posts: number): boolean {
     if (this.#unseen.size === 0) return true;
     const { items, end } = this.#published;
     if (posts < end) return false;
-    // The flow was resumed after committed items, so it does not deliver these items again.
+    // The flow was resumed after `#start` items, so it does not deliver earlier items again.
     const isBehind = [...this.#unseen].every(id => (items.get(id)?.position ?? 0) < this.#start);
-    // The source may have deleted the remaining items, so that they are never delivered again.
+    // The source may have deleted the remaining items. After enough further items, this run no
+    // longer waits for them.
     return isBehind || posts >= end + 2 * (end - this.#start) + SLACK;
   }
 }

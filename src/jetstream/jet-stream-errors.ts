@@ -158,8 +158,8 @@ const OUTAGES = new Set([
   'JetStreamStatusError',
   'ConsumerNotFoundError',
   'ProtocolError',
-  // An authorization error means an outage only if the login arrived too late. In all other cases it is a
-  // refusal, which `clientFailure` tests for first.
+  // An authorization error means an outage only if the login arrived too late. Any other
+  // authorization error is a refusal, which `kindOf` tests for first.
   'AuthorizationError',
 ]);
 const REFUSED_LOGINS = new Set(['AuthorizationError', 'UserAuthenticationExpiredError']);

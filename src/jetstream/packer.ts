@@ -115,8 +115,9 @@ export function fits(
 }
 
 /**
- * Packs items into a message. The payload is the exact bytes of one item, or a batch of several items.
- * Returns a promise only if it compresses, because most messages are one uncompressed post.
+ * Packs items into a message. The payload is the exact bytes of one item, or a batch of several
+ * items. Returns a promise only if it compresses. Most messages are one uncompressed post, which
+ * needs no wait.
  */
 export function pack(
   items: readonly Outgoing[],

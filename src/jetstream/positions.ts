@@ -206,13 +206,14 @@ interface Followed {
   /** The positions of the messages that have arrived. */
   readonly seen: PositionSet;
   /**
-   * All messages below this position had been acknowledged when one of the messages that have arrived was
-   * sent.
+   * The highest `acknowledged` of the messages that have arrived. The servers had acknowledged all
+   * messages below this position.
    */
   acknowledged: number;
   /**
-   * Missing positions below this position are not reported: either they already were, or the reader started
-   * after their messages. `null` until the reader knows from which position on it must get all messages.
+   * Missing positions below this one are not reported. Either they already were, or the reader
+   * started after their messages. `null` until the reader knows from which position on it must get
+   * all messages.
    */
   checked: number | null;
   /** The position of the first message that arrived while `checked` was `null`. `null` if there was none. */
@@ -262,8 +263,8 @@ export class LostAndRepeated {
   }
 
   /**
-   * Adds a message. Returns whether the message must be delivered: its position is new, or it has no position
-   * because another program sent it.
+   * Adds a message. Returns whether the message must be delivered. That is false only if its
+   * position was seen before in the current series. A message from another program has no position.
    *
    * @throws DataError if the header is damaged.
    */
@@ -276,9 +277,8 @@ export class LostAndRepeated {
     const isNew = followed.seen.add(at.position);
     if (followed.checked === null && isNew) {
       followed.first ??= at.position;
-      // When the publisher assigned this position, the servers had already stored the first message that this
-      // reader has read. The messages at this and all higher positions were sent after that, so the reader
-      // must get all of them.
+      // The message states that the first message of this reader was already acknowledged.
+      // Messages at this and higher positions were sent later, so the reader must get all of them.
       if (at.acknowledged > followed.first) followed.checked = at.position;
     }
     followed.acknowledged = Math.max(followed.acknowledged, at.acknowledged);

@@ -286,9 +286,9 @@ export class Publisher {
   }
 
   /**
-   * Begins an epoch on each subject, then reads the messages that earlier runs published after the committed
-   * sequence. If a message of an earlier epoch is stored after that, readers skip it. All messages that
-   * readers deliver have therefore been read.
+   * Begins an epoch on each subject, then reads the messages that earlier runs published after the
+   * committed sequence. If an earlier run sends more messages after that, readers skip them. This
+   * run therefore knows all earlier messages that readers deliver.
    */
   async #resume(connection: JetStreamConnection): Promise<void> {
     const { stream, subject, key } = this.#options;

@@ -66,12 +66,12 @@ export interface MessageGroup {
 }
 
 /**
- * Reads the messages of a subject in order. After any failure, a new consumer continues after the last
- * message. Reading fails only after all tries have failed for `maxOutageMs`. The servers therefore need not
- * keep the state of a consumer.
+ * Reads the messages of a subject in order. After any failure, a new consumer continues after the
+ * last message. The servers therefore need not keep the state of a consumer. Reading fails only
+ * after all tries have failed for `maxOutageMs`.
  *
- * Uses `fetch` repeatedly, because the client's `consume` sometimes delivers nothing after a stream's leader
- * was restarted.
+ * Uses `fetch` repeatedly, because the client's `consume` sometimes delivers nothing after a
+ * stream's leader was restarted.
  */
 export function readMessages(
   connection: JetStreamConnection,
@@ -267,8 +267,8 @@ class MessageReader {
    */
   async #lost(group: readonly JsMsg[], from: number, last: number): Promise<readonly Range[]> {
     if (last - from + 1 === group.length) return [];
-    // The state is read after the messages have arrived. Everything that the stream has now, it also had when
-    // it delivered these messages.
+    // The state is read after the messages have arrived. A message that the stream still has now
+    // was also there when the stream delivered these messages.
     const { state } = await this.#info(last);
     if (state.first_seq <= from && state.num_deleted === 0) return [];
     const sequences = group.map(({ seq }) => seq);

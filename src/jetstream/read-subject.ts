@@ -213,7 +213,8 @@ export class SubjectReader<T> {
     const { state } = await this.#settings.connection.streamInfo(this.#settings.stream.name);
     const groups = this.#read({ after: end, until: state.last_seq, headersOnly: true });
     for await (const { messages, lost } of groups) {
-      // The missing messages may be among the messages that the stream has dropped.
+      // The missing messages may be among the dropped messages, so their positions are no longer
+      // expected.
       if (lost !== undefined) positions.skip();
       // An error about damaged headers is ignored here. It is thrown when the message itself is read.
       for (const { subject, headers } of messages)

@@ -105,7 +105,8 @@ export class Sender {
   async resume(found: readonly PositionSet[]): Promise<void> {
     this.#acked = found;
     this.#next = found.map(({ next }) => next);
-    // What had been acknowledged when the earlier run assigned these positions is unknown.
+    // It is unknown what had been acknowledged when the earlier run assigned these positions. 0
+    // claims nothing.
     const old = { acknowledged: 0, series: this.#entry.state.series };
     const sent = found.flatMap((positions, subject) =>
       positions.missing().flatMap(({ from, to }) => {
@@ -138,8 +139,9 @@ export class Sender {
         const ack = await this.#publish({ subject, msgID, at, headers, payload });
         const found = ack.duplicate ? await this.#find(ack.seq) : at.position;
         if (found !== undefined) return found;
-        // An earlier run sent this message after this run had started, so readers skip that copy. This copy
-        // therefore needs a different id.
+        // An earlier run sent this message after this run had started, so readers skip that copy.
+        // This run sends it with a different id. Otherwise the servers would drop it as a
+        // duplicate.
         msgID = `${ownID}.${this.#entry.state.epoch}.${++otherRuns}`;
       }
     };
@@ -151,8 +153,8 @@ export class Sender {
   }
 
   /**
-   * Sends a message without posts until the stream has it. The message takes its position, so that the
-   * positions have no gap.
+   * Sends a message without posts at the position `at` until the stream has it. Without it, the
+   * positions on the subject would have a gap.
    */
   async #sendEmpty(subject: number, at: SubjectPosition): Promise<void> {
     const msgID = `${this.#prefix}.empty.${this.#entry.state.epoch}.${subject}.${at.position}`;
@@ -212,7 +214,7 @@ export class Sender {
     );
     if (message?.header.get(HEADERS.publisher) !== key) return undefined;
     try {
-      // This ignores messages of earlier runs. This run has already found the ones that readers deliver when
+      // Ignores messages of earlier runs. If readers deliver such a message, this run found it when
       // it started.
       if (epochOf(message.header) !== this.#entry.state.epoch) return undefined;
       return subjectPositionOf(message.header)?.position;

@@ -302,7 +302,8 @@ export async function findStream(
     throw differs(call, stream, [
       `it has no ${others.join(', ')}, its subjects are ${own.join(', ')}`,
     ]);
-  // If messages are dropped when they are read, several readers would take messages away from each other.
+  // With any other retention policy, servers delete messages after they are read. Several readers
+  // would then take messages away from each other.
   const { retention } = info.config;
   if (retention !== 'limits')
     throw differs(call, stream, [`retention is ${retention}, not limits`]);
