@@ -6,25 +6,25 @@ import { type ClientLimits, clientLimits, type Limits } from './service-limits.j
  * Can be passed to `account()`.
  */
 export interface Addresses {
-  /** `{base_url}`: search and counts. */
+  /** The URL for search and counts, `{base_url}` in the service's documentation. */
   readonly baseUrl: string;
-  /** `{historical_url}`: jobs. */
+  /** The URL for jobs, `{historical_url}` in the service's documentation. */
   readonly historicalUrl: string;
-  /** `{replay_stream_url}`: replay. */
+  /** The URL for replay, `{replay_stream_url}` in the service's documentation. */
   readonly replayStreamUrl: string;
-  /** `{rules_url}`: the rules of the replay stream. */
+  /** The URL for the rules of the replay stream, `{rules_url}` in the service's documentation. */
   readonly rulesUrl: string;
-  /** `{compliance_stream_url}`: the compliance stream. */
+  /** The URL for the compliance stream, `{compliance_stream_url}` in the service's documentation. */
   readonly complianceStreamUrl: string;
-  /** `{account_api_url}`: usage. */
+  /** The URL for usage, `{account_api_url}` in the service's documentation. */
   readonly accountApiUrl: string;
-  /** `{oauth_url}`: sign-in of users. */
+  /** The URL for the sign-in of users, `{oauth_url}` in the service's documentation. */
   readonly oauthUrl: string;
-  /** `{data_url}`: engagement totals. */
+  /** The URL for engagement totals, `{data_url}` in the service's documentation. */
   readonly dataUrl: string;
-  /** `{console_url}`: the account console. */
+  /** The URL of the account console, `{console_url}` in the service's documentation. */
   readonly consoleUrl: string;
-  /** `{status_url}`: the status page. */
+  /** The URL of the status page, `{status_url}` in the service's documentation. */
   readonly statusUrl: string;
   /**
    * The id by which a checkpoint recognises the posts of this service. `undefined` if the caller passed its
@@ -48,9 +48,12 @@ export interface Addresses {
   /** The consumer key of an application that the operator has not approved. */
   readonly unapprovedConsumerKey: string;
   readonly unapprovedConsumerSecret: string;
-  /** The origin of the service if it is not loopback, because clients must then allow it explicitly. */
+  /**
+   * The origin of the service if it is not loopback. Clients refuse such an `http` origin unless it is in
+   * this list.
+   */
   readonly insecureOrigins: readonly string[];
-  /** The token that the control path and the console require; `undefined` on loopback, where they need none. */
+  /** The token that the control path and the console require; `undefined` if they need none. */
   readonly token: string | undefined;
   /** Returns the current time of the service in epoch milliseconds. */
   readonly serviceTime: () => number;
@@ -58,7 +61,6 @@ export interface Addresses {
   readonly limits: ClientLimits;
 }
 
-/** The names, credentials and limits that the options of the service set, and the identity of its posts. */
 type Names = { readonly limits: Limits } & Omit<
   Addresses,
   `${string}Url` | 'insecureOrigins' | 'serviceTime' | 'limits'

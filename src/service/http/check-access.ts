@@ -39,9 +39,9 @@ export function isAuthorized(header: string | undefined, right: Credentials): bo
   return isSame(Buffer.from(encoded, 'base64'), right);
 }
 
-/** Returns whether a login has these credentials. */
 export function isLogin({ email, password }: Credentials, right: Credentials): boolean {
-  // An email has no colon, because a colon ends the user name in HTTP Basic.
+  // A colon ends the user name in HTTP Basic. An email with a colon could therefore move a part of itself
+  // into the password.
   return !email.includes(':') && isSame(Buffer.from(`${email}:${password}`), right);
 }
 
@@ -65,9 +65,9 @@ export function isBearer(header: string | undefined, token: string): boolean {
 }
 
 /**
- * Refuses requests with a host name other than this machine's, because a site whose name resolves to this
- * machine could read the pages. A service with a token accepts any name, because such a site does not know
- * the token or the cookie of a session.
+ * Refuses a request whose `Host` is not a name of this machine. Otherwise, a web site whose name resolves to
+ * this machine could read the pages (DNS rebinding). A service with a token accepts any name, because such a
+ * site knows neither the token nor the cookie of a session.
  */
 export function checkHost(
   { headers }: IncomingMessage,
@@ -79,8 +79,8 @@ export function checkHost(
 
 /**
  * Returns the origin by which a client has called a service with a token, for URLs in the response. A client
- * outside of a container uses another name and port than clients inside. `undefined` without a token, because
- * the service then has only one origin.
+ * outside of a container uses a different name and port than a client inside it. Returns `undefined` without
+ * a token, because the service then has only one origin.
  *
  * @throws HttpProblem 400 for a `Host` header that does not name a host
  */

@@ -15,9 +15,7 @@ import { parseTimestamp } from '../../base/time.js';
 import type { Fault, JobFault, RequestFault, StreamFault } from './fault-types.js';
 import { ENDPOINT_NAMES } from './router.js';
 
-/**
- * A field of a fault: how it is validated, and how a form shows it. Its `meaning` is its label in the form.
- */
+/** A field of a fault: how it is validated, and how a form shows it. The form shows `meaning` as its label. */
 export type FaultField = Option<unknown> & FieldDisplay;
 
 interface FieldDisplay {
@@ -30,7 +28,6 @@ type FieldInput =
   | { readonly kind: 'text' | 'minutes' | 'check' }
   | { readonly kind: 'choice'; readonly values: readonly string[] };
 
-/** Creates a field of a form from an option. */
 function field<Described extends object>(described: Described, input: FieldInput, hint?: string) {
   return { ...described, input, hint };
 }
@@ -246,7 +243,6 @@ export function isStreamFault(fault: Fault): fault is StreamFault {
   return FAULT_TABLE[fault.kind].target === 'stream';
 }
 
-/** Returns the fields of a kind of fault, by name. */
 export function faultFields(kind: Fault['kind']): Readonly<Record<string, FaultField>> {
   return FAULT_TABLE[kind].fields as Readonly<Record<string, FaultField>>;
 }

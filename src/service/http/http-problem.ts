@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { formatSent } from '../../base/time.js';
 
-/** An error response: its status, its message and its headers. Thrown by handlers and checks. */
+/** An error response with its status, message and headers. Handlers and checks throw it. */
 export class HttpProblem extends Error {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -23,7 +23,7 @@ export function withPrefix(problem: string): string {
   return `There were errors processing your request: ${problem}`;
 }
 
-/** Creates the body of an error response. Its structure differs between the families of endpoints. */
+/** Creates the body of an error response. Search, jobs and OAuth have different structures. */
 export type ErrorBody = (message: string, now: number, method: string) => object;
 
 /** Returns the error body of rules, jobs and streams. */

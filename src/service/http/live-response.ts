@@ -26,8 +26,8 @@ export interface LiveResponseOptions {
 }
 
 /**
- * While the backlog is at most this many bytes, each message is flushed separately. Beyond that, messages are
- * flushed together.
+ * While the backlog is at most this many bytes, each message is flushed separately. A larger backlog is
+ * flushed in batches of about this size.
  */
 const BATCH_BYTES = 64 * 1024;
 
@@ -63,7 +63,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
     if (options.cut?.afterMessages === 0 && isBoundary(options.cut)) this.#cutHere();
   }
 
-  /** The current traffic. */
+  /** The number of messages, their rate, the backlog and the last messages, for the console. */
   get flow(): StreamFlow {
     const next = this.#messages % KEPT_MESSAGES;
     return {
@@ -79,7 +79,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
     return !this.#hasEnded && !this.#options.signal.aborted;
   }
 
-  /** Whether so much is waiting that a producer should call `room` before it pushes more. */
+  /** Whether the producer should call `room` before it pushes more, because the backlog is large. */
   get isAhead(): boolean {
     return this.#backlog >= Math.min(BATCH_BYTES, this.#options.backlogBytes / 2);
   }
@@ -182,7 +182,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
     else this.fail(new StreamCutError(end));
   }
 
-  /** Takes some of the waiting messages and compresses them. */
+  /** Removes some of the waiting messages and returns their compressed bytes. */
   #take(): Buffer {
     const keepsUp = this.#backlog <= BATCH_BYTES;
     let taken = 0;
@@ -237,8 +237,10 @@ export function checkGzip({ request }: RequestContext): void {
 }
 
 /**
- * Yields the body of one stream connection, from the first message to the end. `feed` is called when the headers
- * are sent. The signal that it gets fires when the consumer has disconnected.
+ * Yields the body of one stream connection, from the first message to the end.
+ *
+ * @param feed Pushes the messages. Its signal fires when the consumer has disconnected or the stream has
+ * ended.
  */
 export async function* streamConnection(
   { request, url, signal }: RequestContext,

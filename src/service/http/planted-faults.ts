@@ -31,7 +31,10 @@ interface Planted {
   hits: number;
 }
 
-/** The planted faults, in order. A request is hit by the first fault that matches. */
+/**
+ * The planted faults, in order. At most two hit a request: the first matching delay, and the first matching
+ * fault of another kind.
+ */
 export class Faults {
   #planted: Planted[] = [];
   #lastId = 0;

@@ -4,9 +4,9 @@ import { HttpProblem } from './http-problem.js';
 import type { Endpoint } from './router.js';
 import type { Limits, Rate } from './service-limits.js';
 
-// The rates of the service: counts the requests that have arrived, tells how many are left, and refuses further
-// requests with 429. The numbers are in `service-limits`. The client's `rate-limits` is separate: it waits
-// before a request is sent.
+// This file counts requests towards each rate limit and refuses further requests with 429. The limits are in
+// `service-limits.ts`. The client has a separate `rate-limits.ts`, which delays requests before they are
+// sent.
 
 /** The limits that are rates. */
 export type RateName = {
@@ -58,7 +58,6 @@ export class Quotas {
     return window;
   }
 
-  /** Forgets the counted requests of all rates. */
   reset(): void {
     for (const window of this.#windows.values()) window.reset();
   }
@@ -104,7 +103,6 @@ export class RateWindow {
     return freed === undefined ? perMs : freed + perMs - now;
   }
 
-  /** Forgets all counted requests. */
   reset(): void {
     this.#times = [];
   }
@@ -113,10 +111,7 @@ export class RateWindow {
     if (this.rate.requests !== Number.POSITIVE_INFINITY) this.#times.push(at);
   }
 
-  /**
-   * Removes times outside of the window, including times in the future, which exist if the clock was set
-   * back.
-   */
+  /** Removes times outside of the window. Times can be in the future if the clock was set back. */
   #forget(now: number): void {
     const { perMs, byDay } = this.rate;
     const start = byDay ? floorTo(DAY, now) - 1 : now - perMs;
@@ -135,7 +130,9 @@ export function admit(windows: readonly RateWindow[], count = true): RateWindow 
 }
 
 interface RateCheck {
-  /** Whether to count the request now. `false` for a request that is counted only after it has succeeded. */
+  /**
+   * Whether to count the request now. `false` if the caller counts the request later, after it has succeeded.
+   */
   readonly count?: boolean | undefined;
   /** Returns additional headers for the 429. */
   readonly headers?: (() => Readonly<Record<string, string>>) | undefined;

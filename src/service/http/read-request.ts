@@ -4,8 +4,10 @@ import { parseTimestamp } from '../../base/time.js';
 import { HttpProblem } from './http-problem.js';
 
 /**
- * Reads the whole body of a request. @throws HttpProblem 413 if the body is longer than `maxBytes`; the rest of
- * it stays unread.
+ * Reads the whole body of a request.
+ *
+ * @throws HttpProblem 413 if the body is longer than `maxBytes`, without reading the rest; 415 if it is
+ * compressed.
  */
 export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const coding = request.headers['content-encoding'];
@@ -25,7 +27,7 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
   return body;
 }
 
-/** Returns the unread chunks of a body. The connection stays usable if only some of them are read. */
+/** Returns the unread chunks of a body. If the caller stops early, the connection stays usable. */
 function chunksOf(request: IncomingMessage): AsyncIterable<Buffer> {
   return request.iterator({ destroyOnReturn: false });
 }
@@ -44,12 +46,13 @@ export function isUnread({ complete, headers }: IncomingMessage): boolean {
   return hasBody && !complete;
 }
 
-/** The maximum number of bytes that are read and dropped, so that the sender reads the response. */
+/** The maximum number of bytes that `drainBody` reads and drops. */
 const MAX_DRAINED_BYTES = 64 * 1024 * 1024;
 
 /**
- * Reads and drops the rest of a body after its response was sent. Closing the connection earlier would reset
- * it, and many clients read the response only after they have sent everything.
+ * Reads and drops the rest of a body after its response was sent. Many clients read the response only after
+ * they have sent the whole body. If the connection were closed earlier, it would be reset, and the response
+ * lost.
  *
  * @returns Whether the body has ended; false if it is too long or the client has disconnected.
  */

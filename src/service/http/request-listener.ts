@@ -36,7 +36,7 @@ export class RequestListener {
   /** A serial number for each connection, shown in the request log. */
   readonly #connections = new WeakMap<Socket, number>();
   #lastConnection = 0;
-  /** For each connection, a promise that resolves when its last request is answered. */
+  /** For each connection, a promise that resolves when the request that arrived last was answered. */
   readonly #pipelined = new WeakMap<Socket, Promise<void>>();
 
   constructor(routes: readonly Route[], context: ServiceContext) {
@@ -54,7 +54,7 @@ export class RequestListener {
       this.#active.delete(controller);
       controller.abort(new Error('The client has gone'));
     });
-    // The unread rest of the body must not block the connection.
+    // The unread rest of a body would block the next request on this connection.
     response.on('finish', () => request.resume());
     const { socket } = request;
     const answered = this.#afterEarlier(socket, () =>
@@ -70,8 +70,9 @@ export class RequestListener {
   }
 
   /**
-   * Handles the requests of one connection one after another, and requests of other connections in between. A
-   * client may send thousands of requests at once, which Node then parses in one go.
+   * Handles the requests of a connection one after another, with a turn of the event loop between two of
+   * them. Otherwise, a client that sends thousands of requests at once would block other clients, because
+   * Node parses all of them in one turn.
    */
   async #afterEarlier(socket: Socket, respond: () => Promise<void>): Promise<void> {
     const earlier = this.#pipelined.get(socket);
@@ -83,7 +84,6 @@ export class RequestListener {
     await respond();
   }
 
-  /** Aborts all active requests. */
   stop(): void {
     for (const controller of this.#active) controller.abort(new Error('The service is stopping'));
   }
@@ -139,7 +139,8 @@ export class RequestListener {
     faults: MatchedFaults | undefined,
     { signal, countPosts }: Pick<RequestContext, 'signal' | 'countPosts'>,
   ): Promise<HandlerResponse> {
-    // RFC 9112 section 3.2 forbids two `Host` headers. Node uses the first, so the check of the host could be evaded.
+    // RFC 9112 section 3.2 forbids two `Host` headers. Node uses only the first, so `checkHost` would not see
+    // the second.
     if (!hasOneHost(request)) throw new HttpProblem(400, 'Bad Request: there are two Host headers');
     if (url === undefined || routed === undefined)
       throw new HttpProblem(404, 'Not Found: there is nothing at this address');
@@ -157,10 +158,7 @@ export class RequestListener {
     return route.handle({ request, method, url, path, signal, countPosts, bucketsUntilTimeout });
   }
 
-  /**
-   * Returns the fault that hits the body of the response, if there is one. It can also hit the body of an
-   * error response.
-   */
+  /** Returns the fault that hits the body of the response, if there is one. Error responses are hit, too. */
   #bodyHit(matched: MatchedFaults | undefined): BodyHit | undefined {
     const fault = matched?.other;
     if (fault === undefined || fault.kind === 'status' || fault.kind === 'counts-timeout')
@@ -224,8 +222,8 @@ function methodOf({ method }: IncomingMessage): string {
 }
 
 /**
- * Returns whether an error comes from a client that has disconnected, since a write may be the first call to
- * notice that.
+ * Returns whether the error means that the client has disconnected. Often, a write is the first call to
+ * notice this.
  */
 function isOfGoneClient(error: unknown): boolean {
   const codes = ['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTROYED'];
@@ -233,7 +231,7 @@ function isOfGoneClient(error: unknown): boolean {
 }
 
 function urlOf(request: IncomingMessage): URL | undefined {
-  // Only the target is parsed, because the host does not matter for the path.
+  // The target is a path, so any host makes it a URL. The real host is checked elsewhere.
   const target = request.url ?? '';
   return target.startsWith('/') ? new URL(`http://localhost${target}`) : undefined;
 }

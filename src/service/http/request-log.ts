@@ -86,7 +86,7 @@ export interface LoggedRequest
 const MAX_REQUESTS = 500;
 const MAX_ADDRESS_LENGTH = 300;
 
-/** The last 500 requests, without requests of pages. */
+/** The last 500 requests, except requests for pages of the console. */
 export class RequestLog {
   /** The totals of all requests except requests to pages and the control path. */
   readonly totals: MinuteTotals;

@@ -77,8 +77,8 @@ export interface Route extends RouteFamily {
 }
 
 /**
- * Answers the requests that have one method and one pattern. `parts` is the value that `enter` has returned,
- * see `routesOf`.
+ * Answers the requests that have one method and one pattern. `parts` is the value that `enter` of `routesOf`
+ * has returned.
  */
 export type Handler<Parts> = (
   incoming: RequestContext,

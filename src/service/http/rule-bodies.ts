@@ -56,8 +56,8 @@ export async function checkRuleSyntax(
 }
 
 /**
- * Returns the outcomes if a rule is invalid, because one invalid rule causes all rules to be refused. Returns
- * `undefined` if all rules are valid.
+ * One invalid rule causes all rules to be refused. Returns the outcomes in this case; `undefined` if all
+ * rules are valid.
  */
 export function rejected(checked: readonly RuleOutcome[]): readonly RuleOutcome[] | undefined {
   return checked.every(({ done }) => done)

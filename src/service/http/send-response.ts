@@ -22,8 +22,9 @@ export async function sendResponse(
   const isEarly = isUnread(response.req);
   const gzip =
     stored === undefined &&
-    // An early response, sent before the request body was read, is not compressed. The client must see the
-    // end of the response before the service reads that body, but gzip would send the end only later.
+    // A response is early if the request body was not read yet. The client must see the end of such a
+    // response before the service reads that body. Gzip would send the end only later, so the response is not
+    // compressed.
     !isEarly &&
     acceptsGzip(response.req.headers['accept-encoding']) &&
     // A cut inside a character needs an uncompressed body.
@@ -85,7 +86,7 @@ export function* blocksOf(pieces: Iterable<Uint8Array>): Generator<Buffer> {
   if (bytes > 0) yield Buffer.concat(block, bytes);
 }
 
-/** Thrown by a live stream to end without a valid last chunk. */
+/** Thrown by a live stream to end the connection without the end of the HTTP message. */
 export class StreamCutError extends Error {
   readonly how: 'reset' | 'close';
 
@@ -164,8 +165,8 @@ async function sendWithFault(
   }
   // If the body is shorter than the fault's offset, the fault happens at its end.
   if (!isDone && fault.kind !== 'flip') {
-    // With `Content-Length`, the client already has the whole message. Without it, only the end of the message tells
-    // that it is complete, so hiding the end is an effect.
+    // A client that has got `Content-Length` already has the whole message. Without this header, the fault
+    // still changes something: the client does not see that the message is complete.
     if (hidesEnd(fault) && !response.hasHeader('content-length')) tookEffect();
     if (fault.kind === 'cut') return cut(response, fault.end);
     await stall(signal, fault.forMs);
@@ -206,7 +207,6 @@ async function stall(signal: AbortSignal, forMs = MAX_TIMER_MS): Promise<void> {
   await setTimeout(forMs, undefined, { signal });
 }
 
-/** Ends a response before it is complete. */
 export async function cut(response: ServerResponse, end: CutFault['end'] = 'reset'): Promise<void> {
   if (end === 'finish') {
     response.end();

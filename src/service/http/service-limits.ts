@@ -1,8 +1,8 @@
 import { type OptionTable, oneOf, orGroup, special } from '../../base/check.js';
 import { DAY, FIRST_POST, HOUR, MINUTE, SECOND, SEGMENT } from '../../base/time.js';
 
-// The values of all limits of the service, and the option that changes them. `quotas` counts requests towards the
-// rates.
+// This file has the values of all limits of the service, and the option that changes them. `quotas.ts` counts
+// requests towards the rates.
 
 /** A number of requests in any `perMs` milliseconds, or in each UTC day. */
 export interface Rate {
@@ -107,15 +107,14 @@ export const LIMITS_OPTION = orGroup(
   EACH_LIMIT,
 );
 
-/** Returns the limits for a checked option `limits`. */
 export function limitsOf(option: LimitsOption): Limits {
   if (option === 'strict') return STRICT;
   return option === 'relaxed' ? RELAXED : { ...STRICT, ...option };
 }
 
 /**
- * The rates by which a client limits its calls, by family of calls. Each entry names a rate. If the rate
- * counts only one kind of call, the kind follows.
+ * The rates by which a client limits its requests, for each family of requests. An entry is the name of a
+ * rate. A second string restricts the rate to one kind of request, such as `change`.
  */
 const CLIENT_RATES = {
   search: [['searchRate']],
@@ -127,7 +126,9 @@ const CLIENT_RATES = {
   usage: [['usageRate']],
 } as const satisfies Readonly<Record<string, readonly (readonly [keyof Limits, string?])[]>>;
 
-/** A rate by which a client limits its calls. `kind` is the same as in the option `limits` of `account()`. */
+/**
+ * A rate by which a client limits its requests. `kind` is the same as in the option `limits` of `account()`.
+ */
 export interface ClientRate {
   readonly requests: number;
   readonly perMs: number;
@@ -140,8 +141,8 @@ export type ClientLimits = {
 };
 
 /**
- * Returns the limits to report to clients: only the rates that are more relaxed than the real service's rates. A
- * client learns of a stricter rate when it gets a 429.
+ * Returns only the rates that are more relaxed than the real service's rates. There is no need to report a
+ * stricter rate, because a client that exceeds it gets a 429.
  */
 export function clientLimits(limits: Limits): ClientLimits {
   const told = Object.entries(CLIENT_RATES).flatMap(([family, names]) => {
