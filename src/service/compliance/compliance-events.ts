@@ -34,9 +34,9 @@ interface EventMessage {
 }
 
 /**
- * All compliance events: generated for posts of the archive, and injected by a test. Sends events to
- * listeners when they are due by the service's clock, lists the events of a window, and decides which posts
- * they hide.
+ * All compliance events: events that are generated for posts of the archive, and events that a test has
+ * injected. Sends events to listeners when they are due by the service's clock, lists the events of a time
+ * window, and decides which posts are hidden.
  */
 export class Compliance {
   readonly #options: ComplianceParts;
@@ -48,14 +48,14 @@ export class Compliance {
     from: Number.NaN,
     events: Promise.resolve([]),
   };
-  /** The generated events of the last call of `recent`. */
+  /** The window and the result of the last call of `recent`. The next call reuses them. */
   #recent: {
     readonly window: Window;
     readonly events: readonly PrintedEvent[];
     readonly version: object | undefined;
   } = { window: { from: 0, to: 0 }, events: [], version: undefined };
   #reached = 0;
-  /** Cancels the timer and the clock listener. */
+  /** Functions that remove the timer and the clock listener. */
   #cancel: (() => void)[] = [];
   #sending: Promise<void> = Promise.resolve();
   #stopping = new AbortController();
@@ -88,8 +88,9 @@ export class Compliance {
   }
 
   /**
-   * @internal Replaces the injected events without sending them to clients. @throws OptionError for anything
-   * but an event.
+   * @internal Replaces the injected events without sending them to clients.
+   *
+   * @throws OptionError for anything but an event.
    */
   replace(events: readonly KeptEvent[] = []): void {
     const injected = new InjectedEvents();
@@ -132,10 +133,10 @@ export class Compliance {
   }
 
   /**
-   * Returns the events of a window, for a caller that asks repeatedly. Computes only the events since the last
-   * call.
+   * Returns the events of a window. Meant for repeated calls: generates only the events since the last call.
    *
-   * @param version An object that is replaced whenever posts are added or removed.
+   * @param version An object that is replaced whenever posts are added or removed. Then all events are
+   * generated again.
    */
   async recent(
     { from, to }: Window,
@@ -234,7 +235,7 @@ export class Compliance {
         .archive()
         .then(archive => this.#generated.events(archive, window, signal));
       this.#minute = { from: minute, events };
-      // After a failure, the next call must compute the events again.
+      // A failed promise must not stay in the cache. The next call then generates the events again.
       events.catch(() => {
         this.#minute = { ...this.#minute, from: Number.NaN };
       });
@@ -243,7 +244,7 @@ export class Compliance {
   }
 }
 
-/** Converts events to bytes, one event at a time, because all of them together may need much memory. */
+/** Converts the events one at a time, because the bytes of all of them may need much memory. */
 function* messagesOf(events: readonly PrintedEvent[]): Generator<EventMessage> {
   for (const { at, json } of events) yield { at, message: Buffer.from(json) };
 }

@@ -25,7 +25,7 @@ export interface GeneratedEvent {
   readonly country: string;
 }
 
-/** The kinds of events, with their percentages. Retweets only get events about users. */
+/** The kinds of events, with their percentages. Retweets get only the kinds in `USER_KINDS`. */
 const KINDS = [
   ['delete', 36],
   ['drop', 8],
@@ -49,7 +49,6 @@ const UNDO_KINDS = {
   user_suspend: 'user_unsuspend',
 } as const;
 
-/** The kinds of events that can be generated for a post of the archive or for its author. */
 export type EventKind = (typeof KINDS)[number][0] | (typeof UNDO_KINDS)[keyof typeof UNDO_KINDS];
 
 const COUNTRIES = ['DE', 'FR', 'IN', 'TR', 'XX', 'XY'];
@@ -81,7 +80,7 @@ export class GeneratedEvents {
       : kindAt(choice % 100);
     const details = mixedHash(`${this.#seed}:${id}`);
     const delay = DELAYS[details % DELAYS.length] as number;
-    // The time of a post is in whole seconds, so milliseconds are added to the delay.
+    // Posts have times in whole seconds. Real events have milliseconds, so up to 999 ms are added.
     const eventAt = at + delay + ((details >>> 8) % 1000);
     const undo = (details & 0x80) === 0 ? undoOf(kind) : undefined;
     return {
@@ -101,8 +100,7 @@ export class GeneratedEvents {
     if (this.isOff) return [];
     const events: PrintedEvent[] = [];
     const work = new EventLoopYield(signal);
-    // An event follows its post after one of six fixed delays, so only the posts of six time windows are
-    // read.
+    // An event follows its post after one of six delays, so only six time windows can have posts with events.
     for (const delay of DELAYS.flatMap(delay => [delay, delay + UNDO_DELAY])) {
       const posted = { from: window.from - delay - 1000, to: window.to - delay };
       const eventAfterDelay = (id: string, at: number, isRepost: boolean) => {
@@ -115,8 +113,9 @@ export class GeneratedEvents {
           .filter(event => Math.floor((event.at - at) / 1000) * 1000 === delay)
           .map(event => ({ ...event, country }))[0];
       };
-      // Whether a post is a retweet is unknown until it is read. A retweet is assumed, because each of its
-      // events can be undone: the check then covers the event and the event that undoes it.
+      // Before a post is read, it is unknown whether it is a retweet, so `wanted` assumes that it is. This is
+      // safe, because every kind of event of a retweet can be undone. The check therefore covers the times of
+      // the event and of the event that undoes it.
       const wanted = ({ id, at }: SortKey) => eventAfterDelay(id, at, true) !== undefined;
       for await (const { posts } of archive.scan(posted, { wanted, signal }))
         for (const { at, id, activity } of posts) {
@@ -145,7 +144,7 @@ function kindAt(roll: number): EventKind {
   return 'delete';
 }
 
-/** The ids of a post and its author, as digits, which name them in compliance events. */
+/** The ids of a post and its author, as digits. */
 export interface EventPost {
   readonly id: string;
   readonly userId: string;
@@ -196,7 +195,6 @@ function editOf(id: string): bigint {
   return BigInt(id) + (60_000n << 22n);
 }
 
-/** The number of partitions of the compliance stream. */
 export const PARTITIONS = 8;
 
 /** Returns the number of the partition that carries all events of a user: 1 to `PARTITIONS`. */

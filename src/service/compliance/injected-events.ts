@@ -90,7 +90,7 @@ export function subjectOf(json: string): {
   const [kind, body] = readEvent(json);
   const about = objectAt(body, 'status') ?? objectAt(body, 'favorite') ?? {};
   const user = idOf(about, 'user_id') ?? idOf(body, 'user_id') ?? userOf(kind, body);
-  // An event of these kinds has the id of a post next to the id of its author.
+  // In events of these kinds, `id` is the id of a post, not of a user.
   const isOfPost = kind === 'status_withheld' || kind === 'tweet_edit';
   return { kind, post: idOf(about, 'id') ?? (isOfPost ? idOf(body, 'id') : undefined), user };
 }

@@ -51,7 +51,6 @@ function invalid(name: string, problem: string): string {
   return `Invalid value for field '${name}'. ${problem}`;
 }
 
-/** Returns the string in a required field. */
 function textOf(name: string, given: Given, problems: string[]): string | undefined {
   const value = given[name];
   if (typeof value === 'string' && value.trim() !== '') return value;

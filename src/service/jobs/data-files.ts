@@ -62,8 +62,8 @@ const sendFile: Handler<DataParts> = async ({ request, url, path, countPosts }, 
 };
 
 /**
- * Finds the file of a URL. Every segment of the path must match, including segments that are not needed to find
- * the file.
+ * Finds the file of a URL. The job's id and the minute alone identify the file, but every other segment of
+ * the path must also be right.
  */
 function find(
   url: URL,
@@ -73,7 +73,7 @@ function find(
   const runner = jobs.find(snapshot.slice(snapshot.lastIndexOf('_') + 1));
   const segment = Date.parse(`${y}-${m}-${d}T${h}:${minute}Z`);
   const file = runner?.files.find(listed => listed.segment === segment);
-  // This is checked before `dataPath` is called, which throws for an invalid date.
+  // Without this check, an invalid date in the URL would make `dataPath` throw.
   if (runner === undefined || file === undefined || runner.expired) throw notFound();
   const { publisher, account } = context.settings;
   if (dataPath(runner.job, segment, publisher, account) !== url.pathname) throw notFound();
@@ -104,7 +104,6 @@ function rangeOf(
   return { start, end };
 }
 
-/** Signs expiring URLs for data files, and checks them. */
 export type DataUrls = ReturnType<typeof createDataUrls>;
 
 /**
@@ -137,7 +136,7 @@ export function createDataUrls(seed: string | number, account: string) {
   };
 }
 
-/** Matches paths that `dataPath` returns. */
+/** The pattern of the paths that `dataPath` returns. */
 const DATA_PATTERN =
   '/snapshots/:publisher/track_v2/:format/:account/:year/:month/:day/:snapshot/:y/:m/:d/:h/:minute_activities.json.gz';
 

@@ -48,8 +48,7 @@ export async function estimateJob(
   let posts = 0;
   let bytes = 0;
   let tested = 0;
-  // The number of minutes that were read. If the last minute was read only in part, includes the fraction that
-  // was read.
+  // The number of minutes that were read. It has a fraction if the last minute was read only in part.
   let done = 0;
   const startedAt = performance.now();
   const deadline = new Deadline(SAMPLE_MS);
@@ -108,7 +107,7 @@ function sampleOf(minutes: number): readonly number[] {
 /** The settings of the service that affect a quote. */
 export type QuoteTerms = Pick<ServiceSettings, 'limits' | 'jobDollarsPerDay' | 'jobDwellMs'>;
 
-/** Returns the quote as the customer sees it at an instant, computed from an estimate. */
+/** Computes the quote that a customer gets at the time `now`. */
 export function quoteOf(
   window: Window,
   { posts, bytes, readMs }: Estimate,

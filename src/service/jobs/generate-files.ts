@@ -18,7 +18,10 @@ export interface GenerateFilesOptions {
   readonly store: JobStore;
   /** The files that were written so far. Each new file is appended. */
   readonly files: DataFile[];
-  /** Whether each file ends in an `info` line. Its `sent` is the time at which the job began to run. */
+  /**
+   * Whether each file ends in an `info` line. The `sent` in this line is the time at which the job began to
+   * run.
+   */
   readonly infoLine: boolean;
   readonly signal: AbortSignal;
   /** Called with the ids of the posts in each file, after it was written. */
@@ -43,7 +46,8 @@ export async function generateFiles(job: JobRecord, options: GenerateFilesOption
     onWritten(matched.map(({ id }) => id));
   };
   const last = files.at(-1);
-  // Files that an earlier run of the service has written are kept.
+  // After a restart of the service, `files` contains the files that were written before. They are not written
+  // again.
   const from = last === undefined ? job.from : last.segment + SEGMENT;
   let writing = Promise.resolve();
   try {
@@ -51,7 +55,7 @@ export async function generateFiles(job: JobRecord, options: GenerateFilesOption
       for await (const { segment, posts } of archive.scan({ from, to: job.to }, { signal })) {
         const matched = await matchAll(matcher, posts, signal);
         await writing;
-        // The disk syncs a file while posts are matched for the next file.
+        // Not awaited here, so that posts are matched for the next file while the disk syncs this one.
         if (matched.length > 0) writing = write(segment, matched);
         writing.catch(() => {});
         onProgress((segment + SEGMENT - job.from) / (job.to - job.from));

@@ -15,7 +15,7 @@ export class IdleTracker {
     this.#clock = clock;
   }
 
-  /** Runs a task. It counts as busy except during its `wait`s. */
+  /** Runs a task. The task counts as busy, except while it is inside `wait`. */
   async track(task: () => Promise<void>): Promise<void> {
     this.#busy++;
     try {
@@ -28,7 +28,7 @@ export class IdleTracker {
   /**
    * Waits within a tracked task until `wake` is called. If the signal fires, rejects with its reason.
    *
-   * @param start Arranges that `wake` will be called. Returns a function that cancels the arrangement.
+   * @param start Registers `wake` with the source of the event. Returns a function that removes it there.
    */
   async wait<T>(
     signal: AbortSignal,

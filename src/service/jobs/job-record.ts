@@ -66,13 +66,12 @@ export interface JobRecord {
   readonly completedAt?: number | undefined;
   /** The minutes whose data may be incomplete. */
   readonly suspectMinutes?: readonly number[] | undefined;
-  /** The phase that has failed. It selects the status message. */
+  /** The phase in which the job has failed. The status message of the job depends on it. */
   readonly failure?: JobPhase | undefined;
   /** Set if the job has expired, so that only this record is left. */
   readonly gone?: boolean | undefined;
 }
 
-/** The phases in which a job can fail. */
 export type JobPhase = 'estimating' | 'running' | 'validation';
 
 /** A transition: the new status, its time, and the fields that change with it. */
@@ -83,9 +82,9 @@ export function jobDays({ from, to }: Window): number {
   return to <= from ? 0 : (floorTo(DAY, to - 1) - floorTo(DAY, from)) / DAY + 1;
 }
 
-// A job expires after 15 days (`jobRetentionMs`). Its files and rules are removed, requests for it are answered with
-// 404, it is no longer listed, and its title can be used again. A small record stays, which counts towards the rates
-// of new jobs.
+// A job expires after 15 days (`jobRetentionMs`). Its files and rules are then removed, requests for it get a
+// 404, and its title can be used again. Only its record stays, because it still counts towards the limits for
+// new jobs.
 
 /**
  * Returns the time at which a job expires: 15 days after its quote, or after its acceptance. Rounded down to the
@@ -100,7 +99,7 @@ export function expiryOf(job: JobRecord, retentionMs: number): number {
   return status === 'failed' ? expiry(since) : Number.POSITIVE_INFINITY;
 }
 
-/** Returns the transition that marks a job as expired. It removes everything except for the record. */
+/** Returns the transition of a job that expires. Only the record remains, without rules. */
 export function expired(job: JobRecord, now: number): JobChange {
   return { ...job, since: now, rules: [], gone: true };
 }

@@ -35,7 +35,7 @@ import {
 import { type KeptJob, ServiceJobs } from './service-jobs.js';
 
 /**
- * The endpoints of historical jobs, and the server of their files, which has a separate origin on loopback.
+ * The endpoints of historical jobs. Without a token, a separate server on another port sends the data files.
  */
 export class JobEndpoints {
   readonly context: ServiceContext;
@@ -69,9 +69,9 @@ export class JobEndpoints {
   }
 
   /**
-   * Whether data files have the origin of the service itself. This is so with a token, because clients may
-   * then use other addresses for the service, for example from outside a container. Only the address in a
-   * request is known to work.
+   * Whether the service itself sends the data files, instead of a server on another port. A service with a
+   * token may run in a container, and clients outside of it use a different address. Only the address in
+   * their requests is known to work, so data files must have this address, too.
    */
   get #hasOneOrigin(): boolean {
     return this.context.settings.token !== undefined;
@@ -88,8 +88,8 @@ export class JobEndpoints {
   }
 
   /**
-   * Loads the stored jobs. A service that was not started runs no jobs, but its state folder may contain
-   * some.
+   * Loads the stored jobs. `replace` also calls this if the service was not started, because it must remove
+   * the jobs from the state folder.
    */
   #load(): Promise<void> {
     this.#loaded ??= this.jobs.open();
@@ -119,7 +119,7 @@ export class JobEndpoints {
     await (this.#opened ?? this.#loaded)?.catch(() => {});
     await closeServer(this.#files);
     await this.jobs.close();
-    // The jobs are recreated, because a service that was stopped can be started again.
+    // A service that was stopped can be started again, so `ServiceJobs` is recreated.
     this.jobs = new ServiceJobs(this.context);
     this.#opened = undefined;
     this.#loaded = undefined;

@@ -33,7 +33,10 @@ export async function checkJobRules(requested: readonly RequestedRule[]): Promis
   return { outcomes, rules: [...rules.values()] };
 }
 
-/** Returns an id of at least 61 bits, like the ids of the service. That is more than the 53 bits of a number. */
+/**
+ * Returns a random id of 61 to 63 bits. The ids of the real service are as long. A client that parses such an
+ * id as a number loses digits.
+ */
 function newRuleId(): string {
   return String((randomBytes(8).readBigUInt64BE() >> 1n) | (1n << 60n));
 }

@@ -113,7 +113,7 @@ export class JobRunner {
     return this.#dependencies.context.settings.jobDwellMs;
   }
 
-  /** Returns the next transition; `undefined` if a decision has already changed the job. */
+  /** Returns the next transition; `undefined` if the customer's decision has already changed the job. */
   async #next(): Promise<JobChange | undefined> {
     const { job } = this;
     const { idle, signal, estimating, running } = this.#dependencies;
@@ -194,8 +194,8 @@ export class JobRunner {
   }
 
   /**
-   * Does the work of `estimating` or `running`, in which only a limited number of jobs can be at the same
-   * time. Then waits until the dwell time of the state is over.
+   * Does the work of `estimating` or `running`, then waits until the dwell time of this state is over. A
+   * semaphore limits how many jobs are in the state at the same time.
    */
   async #work(
     phase: 'estimating' | 'running',
@@ -203,7 +203,7 @@ export class JobRunner {
   ): Promise<JobChange> {
     const { context, idle, signal } = this.#dependencies;
     const { since } = this.#job;
-    // After a restart, a job in this state does not hold the semaphore yet.
+    // A job in this state usually holds the semaphore already. After a restart of the service, it does not.
     if (this.#semaphore === undefined) await this.#take(this.#dependencies[phase], since);
     const due = since + this.#dwell[phase];
     const startedAt = performance.now();
@@ -216,7 +216,8 @@ export class JobRunner {
     }
     const workMs = Math.ceil(performance.now() - startedAt);
     if (change !== undefined) await idle.waitUntil(due, signal);
-    // The end is computed as if the clock had not jumped, but is never later than the current time.
+    // If a test has moved the clock far ahead, the state still ends when it would have ended without the
+    // move. The end is never later than the current time.
     const end = Math.max(since, Math.min(this.#now, Math.max(due, since + workMs)));
     const result = this.#fails(phase, end, change === undefined) ?? change?.(end);
     this.#semaphore?.release(end);

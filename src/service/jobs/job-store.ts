@@ -123,7 +123,7 @@ export class JobStore {
   async #loadFiles(job: JobRecord): Promise<DataFile[]> {
     const list = await this.#listOf(job);
     const path = join(await this.#jobFolder(job), LIST);
-    // A file whose line was truncated by a crash is written again.
+    // If a crash has truncated the last line, `read` removes it, and its file is written again.
     return withAnyStorageError('read', path, async () => {
       const files = await list.read().catch(cause => {
         throw cause instanceof SyntaxError ? damaged(path, cause) : cause;

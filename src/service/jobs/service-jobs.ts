@@ -121,7 +121,7 @@ export class ServiceJobs {
     return this.#shared.idle.settled(maxWaitMs);
   }
 
-  /** Returns all jobs with the bytes of their files. Another `ServiceJobs` can take them over by `add`. */
+  /** Returns all jobs with the bytes of their files. `add` accepts them, also in another `ServiceJobs`. */
   async kept(): Promise<readonly KeptJob[]> {
     const kept: KeptJob[] = [];
     for (const { job, files } of this.#runners.values()) {
@@ -175,7 +175,7 @@ export class ServiceJobs {
       this.#lastNumber = job.number;
       for (const rate of this.creationWindows) rate.count(job.requestedAt);
     }
-    // Jobs that were working when the service stopped continue before jobs that were waiting.
+    // Jobs that were working when the service stopped get the semaphores first.
     const atWork = ({ job: { status } }: JobRunner) =>
       status === 'estimating' || status === 'running';
     const runners = [...this.#runners.values()].sort((a, b) => a.job.since - b.job.since);

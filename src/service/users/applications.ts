@@ -6,8 +6,9 @@ export interface OAuthOptions {
   /** The consumer key of the application that may request engagement totals. @default 'local-application' */
   readonly consumerKey?: string | undefined;
   /**
-   * The secret of the application with `consumerKey`, which signs its requests. @default
-   * 'local-application-secret'
+   * The secret with which the application with `consumerKey` signs its requests.
+   *
+   * @default 'local-application-secret'
    */
   readonly consumerSecret?: string | undefined;
   /** The consumer key of an application that the operator has not approved. @default 'unapproved-application' */
@@ -15,8 +16,8 @@ export interface OAuthOptions {
   /** The secret of the application with `unapprovedConsumerKey`. @default 'unapproved-application-secret' */
   readonly unapprovedConsumerSecret?: string | undefined;
   /**
-   * The callback addresses that are registered for the applications; `oob` shows a PIN. By default, `oob` and
-   * every address of this machine.
+   * The callback URLs that are registered for the applications. With the value `oob`, the user gets a PIN
+   * instead of a redirect. By default, `oob` and every URL of this machine are registered.
    */
   readonly callbackUrls?: readonly string[] | undefined;
   /** The password of every author of the archive. By default, the account's `password`. */
@@ -45,8 +46,8 @@ function isCallback(value: unknown): boolean {
 }
 
 /**
- * The value that replaces a callback URL if the page must show a PIN, for programs to which a browser cannot
- * redirect.
+ * Replaces a callback URL. The user then gets a PIN and types it into the application, for programs to which
+ * a browser cannot redirect.
  */
 export const OUT_OF_BAND = 'oob';
 
@@ -62,7 +63,7 @@ function webAddress(text: string): URL | undefined {
 
 /** An application as users and the console see it, without its secret. */
 export interface Application {
-  /** The id, as digits, as in the URL of its page on the developer site. */
+  /** The numeric id. It is also in the URL of the application's page on the developer site. */
   readonly id: string;
   readonly key: string;
   readonly name: string;
@@ -109,7 +110,7 @@ export function isRegistered(callback: string, registered: readonly string[] | u
 /** Adds parameters to the query of a callback. */
 export function withQuery(callback: string, parameters: Readonly<Record<string, string>>): string {
   const url = new URL(callback);
-  // The existing query must stay unchanged, byte for byte.
+  // `url.searchParams.append` would encode the existing query again, so that its bytes could change.
   const existing = url.search.slice(1);
   const added = String(new URLSearchParams(parameters));
   url.search = existing === '' ? added : `${existing}&${added}`;

@@ -12,8 +12,8 @@ export const TOTALED_TYPES = ['favorites', 'retweets', 'replies'] as const;
 export type TotaledType = (typeof TOTALED_TYPES)[number];
 
 /**
- * The keys by which totals can be grouped. A request may list them in any order. The groups are nested in that
- * order.
+ * The keys by which totals can be grouped. A request may list them in any order, in which the groups are then
+ * nested.
  */
 export const GROUPS = ['tweet.id', 'engagement.type'] as const;
 export type Group = (typeof GROUPS)[number];
@@ -89,8 +89,8 @@ interface ReactionWindow {
 }
 
 /**
- * Returns the time windows in which retweets of and replies to these posts are searched. Joins windows that
- * overlap. Other windows stay separate, because years may be between them.
+ * Returns the time windows in which retweets of and replies to these posts are searched. Overlapping windows
+ * are joined. Windows with a gap stay separate, because the gap may be years long.
  */
 function reactionWindows(
   posts: readonly ArchivedPost[],

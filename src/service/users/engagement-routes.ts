@@ -28,12 +28,13 @@ const MAX_BODY_BYTES = 256 * 1024;
  * 2. that the application is approved: 403;
  * 3. the rate, over all applications: 429;
  * 4. that the content type is JSON: 415; the JSON of the body and its members: 400;
- * 5. the posts;
+ * 5. the posts: 403 or 400;
  * 6. the time that all of this takes: 503.
  *
- * A post outside the archive is unavailable. A post of another author is forbidden. If the user has revoked the
- * token, every post is forbidden. If at least one post is neither, the response is 200 with the totals of these
- * posts, and with an error for each other post. Otherwise, it is 403 if a post is forbidden, or else 400.
+ * A post that is not in the archive is unavailable. A post of another author is forbidden. If the user has
+ * revoked the token, all posts in the archive are forbidden. The response has the totals of all other posts,
+ * and lists the unavailable and forbidden posts as errors. If no other post is left, the status is 403 if any
+ * post is forbidden, and otherwise 400.
  */
 export function engagementRoutes(context: ServiceContext): readonly Route[] {
   const rate = context.quotas.window('engagementRate');
@@ -114,7 +115,7 @@ function perMinute(rate: RateWindow): Record<string, string> {
   };
 }
 
-/** Returns the errors of a response. They stand next to the totals, or replace them. */
+/** Returns the errors of a response. A response may have errors and totals at the same time. */
 function errorsOf({ unavailable, forbidden }: LookedUp): object {
   const errors = [...forbidden].map(
     ([author, ids]) => `Forbidden to access tweets for author id ${author}: ${ids.join(', ')}`,
@@ -161,7 +162,6 @@ function readIds(value: unknown, max: number, problems: string[]): readonly stri
   return [...new Set(ids as string[])];
 }
 
-/** Reads a non-empty array. */
 function readList(value: unknown, problem: string, problems: string[]): readonly unknown[] {
   if (Array.isArray(value) && value.length > 0) return value;
   problems.push(problem);

@@ -25,8 +25,8 @@ export interface Grant {
 }
 
 /**
- * The grants of users. A user has at most one grant for each application. A grant is valid until it is revoked,
- * and survives restarts. Its id is its token, by which revoked grants can also be found.
+ * The grants of users. A user has at most one grant for each application. A grant is valid until it is
+ * revoked, and survives restarts. Its id is the access token, by which revoked grants can also be found.
  */
 export class Grants extends StoredMap<Grant, StoredGrants> {
   /** @param stateFolder If undefined, grants are lost when the service stops. */

@@ -29,8 +29,8 @@ export class Nonces {
   /**
    * Returns whether a nonce with this timestamp would be recognised if it were repeated.
    *
-   * @param now The current time in seconds. If the clock was set back so far that this is earlier than the
-   * dropped nonces, the answer is `true` for every timestamp.
+   * @param now The current time in seconds. If it is before the timestamps of dropped nonces, the clock was
+   * set back. The result is then `true` for every timestamp.
    */
   canCheck(timestamp: number, now: number): boolean {
     return timestamp >= this.#completeSince || now < this.#completeSince;
@@ -42,7 +42,10 @@ export class Nonces {
     this.expire(before);
   }
 
-  /** Drops all nonces with timestamps earlier than `before`, which the caller refuses itself. */
+  /**
+   * Drops all nonces with timestamps earlier than `before`. The caller must refuse requests with such
+   * timestamps.
+   */
   expire(before: number): void {
     for (const [timestamp, nonces] of this.#used)
       if (timestamp < before) {
@@ -88,7 +91,7 @@ export class Nonces {
   }
 }
 
-/** The number of lines with expired nonces at which the file is compacted. */
+/** The number of expired nonces in the file at which the file is rewritten without them. */
 const MAX_STALE_LINES = 10_000;
 
 /** Stores the used nonces, one per line. A nonce is stored before its request is answered. */

@@ -106,7 +106,6 @@ export class OAuthProvider {
     return { application, callback, expiresAt };
   }
 
-  /** Finds a request token, approved or not. `undefined` if it has expired. */
   #find(requestToken: string): RequestToken | undefined {
     const request = this.#requests.get(requestToken);
     return request && request.expiresAt > this.#context.clock.now() ? request : undefined;
@@ -173,7 +172,6 @@ export class OAuthProvider {
     return callback === OUT_OF_BAND ? undefined : withQuery(callback, { denied: requestToken });
   }
 
-  /** @throws HttpProblem 401 */
   #undecided(requestToken: string): RequestToken {
     const request = this.#find(requestToken);
     if (request !== undefined && !isDecided(request)) return request;

@@ -10,7 +10,7 @@ import type { Application } from './applications.js';
 import { NonceFile, Nonces } from './nonces.js';
 import type { OAuthProvider } from './oauth-provider.js';
 
-/** A verified request. Everything in it is signed, except for a body that is not a form. */
+/** A verified request. Its parameters are signed. Its body is signed only if it is a form. */
 export interface SignedRequest {
   readonly application: Application;
   readonly token: string | undefined;
@@ -143,7 +143,6 @@ export class SignedRequests {
     for (const used of await this.#file.load()) this.#nonces.restore(used);
   }
 
-  /** Parses a timestamp, which is in seconds, and checks it. */
   #timestamp(text: string): number {
     const now = this.#clock.now();
     const withinMs = this.#settings.limits.signedWithinMs;
@@ -197,7 +196,7 @@ function decoded<Value>(decode: () => Value, what: string): Value {
   }
 }
 
-/** Collects the parameters. RFC 5849 section 3.2: parameters of the protocol "MUST NOT appear more than once". */
+/** Collects the parameters. A parameter of the protocol must not be repeated (RFC 5849 section 3.2). */
 function collect(all: readonly Parameter[]): ReadonlyMap<string, string> {
   const parameters = new Map<string, string>();
   for (const [name, value] of all) {
@@ -225,8 +224,8 @@ export function signatureBaseString({ method, url, parameters }: Signed): string
   const [, scheme = '', authority = '', path = '', query = ''] =
     /^([a-z]+):\/\/([^/?#]*)([^?#]*)(?:\?([^#]*))?/i.exec(url) ?? [];
   const all = [...parseForm(query), ...parameters].filter(([name]) => name !== 'oauth_signature');
-  // Parameters are sorted by name, then by value. NUL comes before any other character, and encoded
-  // text is ASCII.
+  // Parameters are sorted by name, then by value. NUL separates the two, because it sorts before any other
+  // character. Otherwise, a name could sort after a longer name.
   const normalized = all
     .map(([name, value]) => `${percentEncode(name)}\0${percentEncode(value)}`)
     .sort()
