@@ -6,9 +6,9 @@ import { isWithoutRates } from './http/service-limits.js';
  * Returns the environment variables from which `account()` reads the service's addresses, names and
  * credentials.
  *
- * @param given The environment in which these variables will be set. If it has addresses or relaxed limits of
- * another service, the result sets them to empty strings, which count as absent. Otherwise, they would
- * override `MILLRACE_URL`.
+ * @param given The environment in which these variables will be set. It may have variables of another
+ * service, such as `MILLRACE_RULES_URL` or `MILLRACE_LIMITS`. The result sets them to an empty string, which
+ * counts as absent. Otherwise, `account()` would use them for this service.
  */
 export function environmentOf(
   addresses: Addresses,
@@ -52,9 +52,9 @@ export function exportLines(variables: Readonly<Record<string, string>>): string
 }
 
 /**
- * Quotes a value in single quotes, in which a shell and a `.env` file read everything literally. A value that
- * contains a single quote is put in double quotes. If it also contains a character that double quotes do not
- * protect, the result works only in a shell, because a `.env` file does not support escapes.
+ * Quotes a value so that a shell and a `.env` file read it alike: in single quotes, or in double quotes if it
+ * contains a single quote. Some values need escapes, which `.env` files do not support. These are quoted for
+ * a shell only.
  */
 function quoted(value: string): string {
   if (!value.includes("'")) return `'${value}'`;

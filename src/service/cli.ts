@@ -13,7 +13,7 @@ import { splitPosts } from './posts/read-given.js';
 import { createService, PORT } from './service.js';
 import { SERVICE_OPTIONS, type ServiceOptions } from './service-options.js';
 
-/** The details of flags that are durations. On the command line, their unit is seconds. */
+/** For flags of durations. The options take milliseconds, but the flags take seconds. */
 const SECONDS = { placeholder: 'seconds', unit: SECOND };
 const NAME = { placeholder: 'name' };
 
@@ -151,7 +151,7 @@ async function run(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
   if (process.env.npm_lifecycle_event !== undefined) onParentGone(end);
   const addresses = await service.start(port as number | undefined);
-  // If the addresses cannot be printed, the error is only reported, because the service can still be used.
+  // A failure to print the addresses is only reported, because the service can still be used.
   await print(
     json === true
       ? `${addressesLine(addresses)}\n`
@@ -207,7 +207,7 @@ function onParentGone(end: () => void): void {
   }, PARENT_CHECK_MS).unref();
 }
 
-/** Returns the variables for the service that runs on this port. */
+/** Returns `export` lines with the variables of the service that runs on this port. */
 async function environmentFor(
   port: unknown,
   { host = SERVICE_OPTIONS.host.otherwise, token, ...others }: Readonly<Record<string, unknown>>,
@@ -230,7 +230,6 @@ async function environmentFor(
   return exportLines(environmentOf(addresses, process.env));
 }
 
-/** Returns the command as the user typed it, without its options. */
 function calledAs(): string {
   const {
     npm_command: npm,
@@ -242,7 +241,8 @@ function calledAs(): string {
   const word = first === 'service' ? ' service' : '';
   const isScript = /\.[jt]s$/.test(name);
   if (npm === 'exec' && !isScript) return `npx ${name}${word}`;
-  // npm sets these variables for each process that a script starts.
+  // npm sets these variables for all processes that a script starts, directly or not. Therefore, the script
+  // must also contain the name of this command.
   if (npm === 'run-script' && script?.includes(name)) return `npm run ${event} --${word}`;
   return (isScript ? `node ${path.relative('', file)}` : name) + word;
 }

@@ -58,7 +58,7 @@ export class Clock {
   }
 
   /**
-   * @internal Returns the instant to which a change would move the clock.
+   * @internal Returns the instant at which `change` would set the clock, without changing it.
    *
    * @throws OptionError for a change that is not valid.
    */
@@ -68,8 +68,8 @@ export class Clock {
   }
 
   /**
-   * @internal Applies a change completely or not at all: `set` and `advance` like the methods of these names,
-   * then `frozen`, which freezes the clock or lets it run.
+   * @internal Moves the clock with `set`, `advance` or both, like the methods of these names. `frozen` then
+   * freezes the clock or lets it run. If any of these values is invalid, the clock does not change.
    *
    * @throws OptionError for a change that is not valid.
    */
@@ -169,17 +169,17 @@ export class Clock {
   }
 }
 
-/** The limits of the clock, because timestamps have years of four digits. */
+/**
+ * Timestamps in requests and responses have four digits for the year, so the clock is limited to such years.
+ */
 const EARLIEST = Date.parse('0001-01-01T00:00:00.000Z');
 const LATEST = Date.parse('9999-12-31T23:59:59.999Z');
 
-/** @throws OptionError */
 function checkRange(ms: number): number {
   if (ms >= EARLIEST && ms <= LATEST) return ms;
   throw new OptionError('set', 'The clock goes from the year 1 to the year 9999');
 }
 
-/** @throws OptionError */
 function instantOf(value: unknown): number {
   const ms = typeof value === 'string' ? parseInstant(value) : Number(value);
   const isInstant = typeof value === 'string' || typeof value === 'number' || value instanceof Date;

@@ -40,15 +40,18 @@ export interface ControlledService {
     snapshot(): Promise<unknown>;
   };
   whyNotReady(): Promise<string | undefined>;
-  /** @param origin the origin by which a client has called the service */
+  /**
+   * @param origin The origin in the URL that the client has used, if it may differ from the service's own
+   * origin.
+   */
   addresses(origin: string | undefined): Addresses;
 }
 
 type ControlParts = ServiceContext & ControlledService;
 
 /**
- * Returns the routes of the control path, by which a test controls a service in another process. GET shows, POST
- * changes and DELETE clears. Without a token, it only accepts requests from this machine.
+ * Returns the routes of the control path, by which a test controls a service in another process. GET shows,
+ * POST changes and DELETE clears. If the service has no token, it only accepts requests from this machine.
  */
 export function controlRoutes(
   context: ServiceContext,
@@ -125,7 +128,7 @@ const deletePost: Handler<ControlParts> = ({ path: { id = '' } }, { posts }) => 
   return jsonResponse(200, { deleted: id });
 };
 
-/** Returns a response with posts in their exact bytes. */
+/** Returns a response with the raw JSON of posts, because parsing and printing it again could change it. */
 function postsResponse(status: number, posts: readonly Activity[]): HandlerResponse {
   const lines = posts.flatMap(({ raw }, i) => (i === 0 ? [raw] : [Buffer.from(','), raw]));
   return { status, headers: {}, body: [Buffer.from('{"posts":['), ...lines, Buffer.from(']}')] };
@@ -143,7 +146,7 @@ const health: Handler<ControlParts> = async ({ request }, { clock, whyNotReady, 
   });
 };
 
-/** This route needs no token, because health checks have none. */
+/** A separate table, because this route needs no token: health checks have none. */
 const HEALTH: RouteTable<ControlParts> = { '/_control/health': { GET: health } };
 
 const reset: Handler<ControlParts> = async ({ request }, { service }) => {

@@ -3,7 +3,10 @@ import { setImmediate } from 'node:timers/promises';
 /** The time of work between two yields to the event loop, in milliseconds. */
 const WORK_MS = 10;
 
-/** The end of the queue of paused work: resolves when all work that paused earlier has yielded. */
+/**
+ * Resolves when all work that has called `pause` so far has yielded. The next call of `pause` waits for this
+ * promise, so that pieces of work take turns.
+ */
 let lastTurn: Promise<void> = Promise.resolve();
 
 /**
@@ -20,12 +23,12 @@ let lastTurn: Promise<void> = Promise.resolve();
 export class EventLoopYield {
   readonly signal: AbortSignal | undefined;
   /**
-   * The time at which the work last continued. The first `pause` always yields, because many pieces of work may
-   * start at once.
+   * The time at which the work last continued. The initial value makes the first `pause` yield, because many
+   * pieces of work may start at once.
    */
   #began = Number.NEGATIVE_INFINITY;
 
-  /** @param signal Ends the work: `pause` throws its reason. */
+  /** @param signal If it fires, `pause` throws its reason, which ends the work. */
   constructor(signal?: AbortSignal) {
     this.signal = signal;
   }
@@ -65,7 +68,7 @@ export class Deadline {
   }
 }
 
-/** Thrown after the deadline by work that cannot return a part of its result. */
+/** Thrown after a `Deadline` by work that cannot return a partial result. */
 export class DeadlineError extends Error {
   override readonly name = 'DeadlineError';
 }

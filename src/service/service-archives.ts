@@ -11,8 +11,8 @@ import type { ServiceContext } from './service-context.js';
 import type { ServiceSettings } from './service-options.js';
 
 /**
- * What an archive is built from, besides the settings. The added posts (`posts`) are joined to the posts of a
- * folder or of an `Archive`, or to generated posts.
+ * The objects that an archive needs in addition to the settings. `posts` are posts that the caller or a test
+ * has added. The archive joins them to its other posts.
  */
 type ArchiveParts = Pick<ServiceContext, 'clock' | 'posts' | 'compliance'>;
 
@@ -21,7 +21,7 @@ export class ServiceArchives {
   readonly #settings: ServiceSettings;
   readonly #parts: ArchiveParts;
   #archive: Promise<Archive> | undefined;
-  /** The archive that has posts in the other format, if there is one. */
+  /** The archive in the other format than `#archive`, once it was requested. */
   #other: Promise<Archive> | undefined;
 
   constructor(settings: ServiceSettings, parts: ArchiveParts) {
@@ -80,8 +80,8 @@ export class ServiceArchives {
   }
 
   /**
-   * Opens the archive of all posts except for added posts. Resolves to `undefined` if the service has only
-   * added posts.
+   * Opens the archive of all posts except for posts that the caller or a test has added. Resolves to
+   * `undefined` if the service has no other posts.
    */
   async #openOthers(asked: Format | undefined): Promise<Archive | undefined> {
     const { archive, seed, postsPerMinute } = this.#settings;
@@ -90,7 +90,7 @@ export class ServiceArchives {
       if (postsPerMinute === 0) return undefined;
       const now = () => this.#parts.clock.now();
       const format = asked ?? this.#parts.posts.format;
-      // Loaded here, because its tables take a fifth of the time of a start.
+      // Imported only here, because loading its vocabulary takes a fifth of the service's start time.
       const { openSampleArchive } = await import('./sample/sample-archive.js');
       return openSampleArchive({ seed, format, postsPerMinute, now });
     }

@@ -276,8 +276,8 @@ export class Service extends Server {
   }
 
   /**
-   * @param url The URL by which a client has called the service. It may differ from the URL that the service
-   * itself knows.
+   * @param url The URL by which a client has called the service. In a container, for example, it differs from
+   * the URL that the service itself knows.
    */
   #addressesAt(url = this.#url()): Addresses {
     return addressesAt(url, this.#settings, () => this.clock.now());

@@ -90,8 +90,8 @@ export async function restoreState(parts: StateParts, snapshot: unknown): Promis
       'snapshot',
       'service.restore: `snapshot` must be what service.snapshot() of this version returned, unchanged',
     );
-  // Old jobs must not see the new clock. New jobs must not see the old clock, by which they may already have
-  // expired.
+  // Jobs are removed before the clock changes, and restored after it. Otherwise, the new time could advance
+  // the old jobs, or the old time could already expire the restored jobs.
   await parts.jobs.replace();
   for (const name of STATE_PARTS) if (name !== 'jobs') await parts[name].replace(state[name]);
   await parts.jobs.replace(state.jobs);

@@ -32,7 +32,7 @@ export abstract class StoredMap<Value, Kept> {
 
   protected abstract keyOf(value: Value): string;
   protected abstract idOf(value: Value): string;
-  /** Returns the content to store in the file. */
+  /** Converts the values to the content of the file. */
   protected abstract keep(values: readonly Value[]): Kept;
   protected abstract restore(kept: Kept): readonly Value[];
 
@@ -72,7 +72,7 @@ export abstract class StoredMap<Value, Kept> {
     return this.#values.get(key);
   }
 
-  /** Returns the content that is stored in the file. */
+  /** Returns the content of the file, for snapshots. */
   kept(): Kept {
     return this.keep(this.all());
   }

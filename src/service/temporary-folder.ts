@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { processState, thisProcess } from '../base/process-identity.js';
 
 /**
- * Creates a temporary folder for this process. Its name identifies the process, so that folders of killed
- * services are found and removed.
+ * Creates a temporary folder for this process. Its name identifies the process, so that later services can
+ * remove the folders of killed services.
  *
  * @param kind The purpose of the folder, which is part of its name, such as `jobs`.
  */
