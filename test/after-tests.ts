@@ -1,9 +1,9 @@
 const cleanups = new Set<() => Promise<void>>();
 
 /**
- * Calls a function after each test of every file; `setup.ts` takes care of that. If several files
- * import the same module, it is loaded only once per process, so its own `afterEach` would apply
- * only to the first of these files.
+ * Registers a function that `setup.ts` calls after each test of every file. A module that several
+ * test files import is loaded only once per process. An `afterEach` in that module would therefore
+ * apply only to the first of these files.
  */
 export function afterTests(cleanUp: () => Promise<void>): void {
   cleanups.add(cleanUp);

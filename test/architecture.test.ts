@@ -22,9 +22,9 @@ const SERVICE_BASE = ['rules', 'post', ...FOUNDATIONS, ...SERVICE_LEAVES];
 const SERVICE_FAMILY = [...SERVICE_BASE, 'service/http', 'service/archive'];
 
 /**
- * The folders (or files at the top of `src`), each with the folders from which its files may
- * import. The files of a folder may always import each other. A folder that is not listed has the
- * entry of its parent.
+ * Maps each folder (or file at the top of `src`) to the folders from which its files may import.
+ * The files of a folder may always import each other. A folder that is not listed has the entry of
+ * its parent.
  */
 const ARROWS: Record<string, readonly string[]> = {
   base: [],
@@ -33,12 +33,13 @@ const ARROWS: Record<string, readonly string[]> = {
   storage: ['base'],
   http: FOUNDATIONS,
   post: ['base', 'json'],
-  // This folder contains the engine's plans for whole files. The sources, stages and sinks that
-  // support these plans import it.
+  // `files` contains the engine that reads and writes whole files. Sources, operators and sinks
+  // import `files`, so it imports none of them.
   files: ['flow', 'base', 'gzip', 'json'],
   'rules/rules': ['rules'],
   'rules/tree': [],
-  // `rules/post` extracts from a post what rules need. `rules/operators` tests it.
+  // `rules/post` extracts from a post the values that rules test. `rules/operators` tests these
+  // values.
   'rules/post': ['post', 'rules/tree'],
   'rules/operators': ['post', 'rules/tree', 'rules/post'],
   'rules/language': [...RULE_BASE, 'base', 'json'],
@@ -47,8 +48,8 @@ const ARROWS: Record<string, readonly string[]> = {
   'rules/pack-rules': [...RULE_BASE, 'rules/index', 'rules/language', 'base', 'json'],
   flow: ['base', 'json', 'gzip', 'post'],
   operators: ['flow', 'files', 'rules', 'post', ...FOUNDATIONS],
-  // Tables know nothing of the families of endpoints, because the columns themselves define what
-  // they read from items. `files` decides how threads encode rows.
+  // `tables` imports no family of endpoints, because each column defines what it reads from an
+  // item. The two imports from `files` let threads encode rows.
   tables: [
     ...['post', 'flow', 'base', 'json', 'gzip'],
     ...['files/record-columns', 'files/encode-rows'],
@@ -62,10 +63,11 @@ const ARROWS: Record<string, readonly string[]> = {
   replay: MACHINERY,
   usage: MACHINERY,
   users: MACHINERY,
-  // Compliance fills minutes without a connection from a replay, and reads and rewrites stored
-  // files.
+  // `compliance` fetches the events of gaps in its connections with `replay`. It reads stored files
+  // with `gunzip` and `jsonLines` of `operators`.
   compliance: [...MACHINERY, 'replay', 'operators'],
-  // The command reads the tables of options, loads the library, and starts the service.
+  // The `millrace` command reads the option tables of all families, loads the library, and starts
+  // the local service.
   command: [
     ...MACHINERY,
     'index',
@@ -79,7 +81,7 @@ const ARROWS: Record<string, readonly string[]> = {
     'tables',
     'service/cli',
   ],
-  // The conformance check compares any service with its documentation, as a client.
+  // The conformance check is a client that compares any service with the documentation.
   'command/conformance': [...FOUNDATIONS, 'http', 'post'],
   'service/cli': [...SERVICE_BASE, 'service', 'command/conformance'],
   // The files at the top of the service combine its families.
@@ -91,12 +93,12 @@ const ARROWS: Record<string, readonly string[]> = {
   'service/temporary-folder': ['base'],
   'service/service-options': [
     ...['base', 'post', 'service/archive/archive'],
-    // One table contains the options of all families of endpoints.
+    // The table of all service options contains the options of each family of endpoints.
     ...['service/http/service-limits', 'service/users/applications'],
     ...['service/sample/sample-posts', 'service/posts/read-given'],
   ],
-  // The imports are only types: those of the parts of the service that the handlers of all families
-  // use.
+  // These imports are only types. They are the parts of the service that the handlers of all
+  // families use.
   'service/service-context': [
     ...[...SERVICE_LEAVES, 'post', 'service/http', 'service/archive/archive'],
     ...['service/compliance/compliance-events', 'service/posts/posts', 'service/usage/usage-meter'],
@@ -116,8 +118,8 @@ const ARROWS: Record<string, readonly string[]> = {
   'service/replay': [...SERVICE_FAMILY, 'service/compliance'],
   'service/compliance': SERVICE_FAMILY,
   'service/console': [...SERVICE_FAMILY, 'service'],
-  // The functions that threads can run. Each column and each encoder is defined next to its
-  // feature.
+  // `worker` lists the functions that threads can run. Each column and each encoder is defined next
+  // to its feature, so `worker` imports these features.
   worker: ['files/thread-calls', 'compliance', 'operators', 'sinks', 'tables'],
   index: [
     ...[...MACHINERY, 'operators', 'sinks', 'search', 'jobs', 'replay', 'usage', 'users'],

@@ -10,7 +10,10 @@ import { compilerOptions, programOf, publicExports } from './public-api.js';
  */
 const ALLOWED = [2304, 2552, 18004, 18046];
 
-/** Returns the `@example` blocks in the comments of public exports, by file. */
+/**
+ * Returns the `@example` blocks in the comments of public exports, each with the name of its
+ * export.
+ */
 function examples(): { readonly name: string; readonly text: string }[] {
   return [...publicExports()].flatMap(([name, symbol]) =>
     symbol

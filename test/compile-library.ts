@@ -22,14 +22,17 @@ export async function compileLibrary(outdir: string): Promise<void> {
   });
 }
 
-/** Inlines JSON data into the file that imports it, because Node 20 warns about JSON imports. */
+/**
+ * Keeps imports of sources and packages as imports. Inlines JSON data, because Node 20 warns about
+ * JSON imports.
+ */
 function keepModules({ onResolve }: PluginBuild): void {
   onResolve({ filter: /\.js$|^[^.]/ }, ({ kind }) => ({ external: kind !== 'entry-point' }));
 }
 
 /**
- * Returns the paths of the sources below `src`, without `.ts`. Excludes the script of the threads,
- * because it is bundled.
+ * Returns the paths of the sources below `src`, without `.ts`. Excludes `worker.ts`, the script of
+ * the threads, because that script is bundled separately.
  */
 export async function sources(): Promise<string[]> {
   return (await readdir(source, { recursive: true }))

@@ -33,8 +33,9 @@ const ENTRIES = [
 
 /**
  * Compiles the library, the examples and the scripts of tests once, before the first test. The
- * output is a few files with shared chunks. A child process starts from it in a quarter of the time
- * that tsx takes. In the output folder, `millrace` is the name of the package.
+ * output is a few files with shared chunks. A child process starts from these files in a quarter of
+ * the time that tsx takes. The output folder has a copy of `package.json`, so its scripts can
+ * import the library as `millrace`.
  */
 export default async function compileSources(project: TestProject): Promise<() => Promise<void>> {
   const { MILLRACE_COVERAGE: coverage } = process.env;
@@ -48,7 +49,8 @@ export default async function compileSources(project: TestProject): Promise<() =
     bundle: true,
     splitting: true,
     packages: 'external',
-    // The threads' script is in this folder too, because the code looks for it next to itself.
+    // The library looks for the script of its threads in the folder of its own code. Chunks are
+    // therefore written to the folder that contains this script.
     chunkNames: 'src/files/[hash]',
     format: 'esm',
     platform: 'node',
@@ -64,7 +66,7 @@ export default async function compileSources(project: TestProject): Promise<() =
   await writeFile(path.join(folder, 'package.json'), text.replaceAll('"./dist/', '"./src/'));
   await symlink(path.join(root, 'node_modules'), path.join(folder, 'node_modules'));
   project.provide('compiledSources', folder);
-  // After the run, coverage is mapped to the sources.
+  // `npm run coverage` still needs the folder after the run, to map the counts to the sources.
   return async () => {
     if (coverage === undefined) await rm(folder, { recursive: true, force: true });
   };
@@ -78,8 +80,8 @@ async function openFolder(coverage: string | undefined): Promise<string> {
 }
 
 /**
- * Copies the compiled script of the threads to `dist`. If a test imports the sources, they start
- * the script in `dist`, and an older script might not match them.
+ * Copies the compiled script of the threads to `dist`. Tests that import the sources start their
+ * threads with this copy. An older copy might not match the sources.
  */
 async function keepWorker(worker: string): Promise<void> {
   const built = path.join(root, 'dist/engine-worker.cjs');

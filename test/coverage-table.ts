@@ -1,4 +1,4 @@
-/** How much of the files in a folder the tests run. */
+/** The test coverage of the files in a folder. */
 export interface FolderCoverage {
   readonly name: string;
   readonly lines: string;

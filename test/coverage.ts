@@ -72,14 +72,15 @@ for (const kind of ['lines', 'statements', 'branches', 'functions'] as const)
   );
 process.exitCode = code;
 
-/** Returns what each process has run of each bundle, by the path of the bundle. */
+/** Maps the path of each bundle to the coverage that each of its processes recorded. */
 function bundles(): ReadonlyMap<string, ScriptCoverage[]> {
   const found = new Map<string, ScriptCoverage[]>();
   for (const name of names) {
     for (const script of scriptsIn(path.join(counts, name))) {
       if (!script.url.startsWith('file:')) continue;
       const file = fileURLToPath(script.url);
-      // Tests that import the sources start this script from `dist`.
+      // Tests that import the sources start this script from `dist`. The same script in the
+      // compiled folder has a source map.
       const bundle = file.endsWith('/engine-worker.cjs')
         ? path.join(compiled, 'src/files/engine-worker.cjs')
         : file;
@@ -90,7 +91,10 @@ function bundles(): ReadonlyMap<string, ScriptCoverage[]> {
   return found;
 }
 
-/** Returns nothing for the file of a process that a test killed while it wrote its counts. */
+/**
+ * Returns the coverage in a file. If a test killed the process while it wrote the file, returns no
+ * coverage.
+ */
 function scriptsIn(file: string): readonly ScriptCoverage[] {
   const text = readFileSync(file, 'utf8');
   try {

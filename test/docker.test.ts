@@ -47,7 +47,7 @@ const wordsOf = (wanted: string): string[] =>
   JSON.parse(instruction(wanted).replace(/^.*? CMD /, ''));
 
 let folder: string;
-/** A folder that replaces /app. The package is in its `node_modules`. */
+/** A folder that replaces `/app` of the image. The package is in its `node_modules`. */
 let project: string;
 let port: number;
 const children: ChildProcess[] = [];

@@ -34,7 +34,10 @@ interface Csv {
 }
 
 const scripts = new ScriptRunner();
-/** Examples that start processes, or that change or end their own process. */
+/**
+ * Examples that run in a separate process, because they start processes, or change or end their own
+ * process.
+ */
 const ALONE = [
   '04-local-archive.ts',
   '05-try-rules.ts',
@@ -43,7 +46,7 @@ const ALONE = [
   '25-observed.ts',
 ];
 
-/** Runs an example in an empty folder. `behind` is a shell command that may read its output. */
+/** Runs an example in an empty folder. `behind` is shell code after the command, such as a pipe. */
 function run(
   example: string,
   args: readonly string[] = [],

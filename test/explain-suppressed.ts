@@ -20,8 +20,8 @@ export function explainSuppressed(failed: FailedWith): void {
     String(Object(error).message ?? error),
   );
   const message = `${before}; then its disposal: ${after}`;
-  // The stack may be created on first use, with the message of that time. Therefore, it is read
-  // before the message changes.
+  // The stack may be created when it is first read, from the message of that moment. Therefore, the
+  // stack is read before the message changes.
   const { stack } = failed;
   failed.message = message;
   failed.stack = stack?.replace(/^SuppressedError: /, title => title + message);

@@ -16,10 +16,7 @@ const HELP = `npm run mutants -- [TEXT...] [--sample N] [--seed N]
   --seed N    which ones; a random seed by default
   --no-control  skips the run of all tests without a mistake
 `;
-/**
- * This time is much longer than the tests of a folder need. It exists because a mistake may make
- * them hang.
- */
+/** Ends tests that hang because of a mistake. The tests of a folder need much less time. */
 const LIMIT_MS = 1_200_000;
 
 const root = path.resolve(import.meta.dirname, '..');

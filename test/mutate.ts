@@ -19,7 +19,6 @@ export interface Mutant {
 
 const root = path.resolve(import.meta.dirname, '..');
 
-/** Reads the list in `mutants.json`. */
 export function readMutants(): readonly Mutant[] {
   const list: unknown = JSON.parse(readFileSync(path.join(root, 'test/mutants.json'), 'utf8'));
   if (!Array.isArray(list)) throw new Error('test/mutants.json is not a list');

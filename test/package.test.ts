@@ -11,7 +11,6 @@ import { blocksOf, pageNamed } from './pages.js';
 import { isNightly } from './suite.js';
 
 const exec = promisify(execFile);
-/** The output formats of esbuild. */
 const formats: readonly ('esm' | 'cjs')[] = ['esm', 'cjs'];
 let folder: string;
 /** A project in which the packed library is installed. */

@@ -24,7 +24,8 @@ export interface PackedProject {
 /**
  * Installs the packed library. Its dependencies are those of this checkout. MILLRACE_PACKED is the
  * path of a package that `npm run check` has packed. If it is not set, builds and packs the
- * library, and spends most of the time on the declarations.
+ * library. In this case, the package has declarations only with `hasTypes`, because they take most
+ * of the time.
  */
 export async function packedProject({
   hasTypes = false,

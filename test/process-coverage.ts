@@ -6,13 +6,13 @@ interface Position {
 }
 
 interface Range {
-  /** The start of the place. Empty for an `else` that is not in the code. */
+  /** The start of the range. It is empty for an `else` that is not in the code. */
   readonly start: Partial<Position>;
 }
 
 /**
- * The coverage of one source, in the form that Istanbul's reports read: numbered places, and how
- * often each was run.
+ * The coverage of one source, in the form that Istanbul's reports read. Statements, functions and
+ * branches are numbered. `s`, `f` and `b` contain how often each was run.
  */
 export interface FileCoverage {
   readonly path: string;
@@ -47,10 +47,10 @@ export interface Compiled {
 
 /**
  * Adds the code that processes and threads ran in a bundle to the coverage of the bundle's sources.
- * Considers only places that have not run yet. For each of them, looks up its start in the bundle
- * and V8's count at that position.
+ * Considers only the statements, functions and branches that have not run yet. For each of them,
+ * looks up its start in the bundle and V8's count at that position.
  *
- * @returns The number of places that are now covered.
+ * @returns The number of statements, functions and branches that are now covered.
  */
 export function addScripts(
   files: readonly FileCoverage[],
@@ -101,8 +101,8 @@ export function addScripts(
 }
 
 /**
- * A place that has not run yet. If `unlike` is given, the place has run only if its start ran more
- * often than `unlike`.
+ * A statement, function or branch that has not run yet. If `unlike` is given, it counts as run only
+ * if the code at `start` ran more often than the code at `unlike`.
  */
 interface NotRun {
   readonly start: Partial<Position>;
@@ -173,7 +173,7 @@ function firstFrom(offsets: readonly number[], limit: number): number {
   return low;
 }
 
-/** The number of places, and how many of them ran. */
+/** The number of lines, statements, branches or functions, and how many of them ran. */
 export interface Ran {
   readonly all: number;
   readonly run: number;

@@ -20,13 +20,16 @@ interface Script {
 /** After a script has ended, it may keep the process open for this long. */
 const OPEN_MS = 60_000;
 
-// This service keeps the index of the default posts in memory. The services of all scripts share
-// that index.
+// Starts a service that keeps the index of the default posts in memory. The services of all scripts
+// share that index, so no script needs to build it.
 const service = createService();
 const query = { product: '30day', query: 'coffee', limit: 10 } as const;
 await pipeline(search(account(await service.start()), query), collect());
 
-/** Events that a command listens to until its process ends. */
+/**
+ * Events that a command listens to until its process ends. Its listeners are removed after each
+ * script, because the next script runs in the same process.
+ */
 const LISTENED: readonly (readonly [EventEmitter, string])[] = [
   [process, 'warning'],
   [process, 'SIGINT'],

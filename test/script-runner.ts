@@ -7,7 +7,6 @@ import { compiled } from './compiled.js';
 
 const MARK = '\0the script has ended\0';
 
-/** What to run: a script and its arguments. */
 export interface ScriptRun {
   /** The path of the compiled script. */
   readonly script: string;

@@ -69,9 +69,9 @@ describe('the page src/SECURITY.md', () => {
 const STOPS = /isNightly|(?<=\.)(skip|todo|fails|runIf)\b/;
 
 /**
- * For each test and group in a file, returns by its title whether `npm run test:all` runs it, or
- * the marker that prevents this. Tests that need a missing program are skipped. If two of them have
- * the same title, the title identifies none of them.
+ * Maps the title of each test and group in a file to `runs` if `npm run test:all` runs it.
+ * Otherwise, the value is the marker that prevents this. `skipIf` alone is not a marker, because it
+ * skips tests that need a missing program. If two titles are equal, the value is `twice`.
  */
 function statesIn(text: string): ReadonlyMap<string, string> {
   const found = new Map<string, string>();

@@ -11,8 +11,8 @@ import { isSkipped } from './skipped-everyday.js';
 import { bySuite, isEveryday } from './suite.js';
 import { removeTemporaryFolders } from './temporary-folder.js';
 
-// Several files share a process, and a secret of one file may be an ordinary word in the messages
-// of another.
+// Forgets the secrets of earlier test files in this process. Otherwise, they would be redacted in
+// the messages of this file, in which they may be ordinary words.
 forgetSecrets();
 
 // The defaults for properties that do not set the number of runs or the seed themselves.

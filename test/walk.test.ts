@@ -44,7 +44,7 @@ beforeAll(async () => {
   await mkdir(path.dirname(npx));
   const script = 'command=$1; shift; exec env npm_command=exec "node_modules/.bin/$command" "$@"';
   await writeFile(npx, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
-  // The file that `npm init -y` creates.
+  // Writes the file that `npm init -y` creates.
   await writeFile(path.join(project, 'package.json'), '{ "name": "walk", "type": "commonjs" }');
   port = await freePort();
 });
