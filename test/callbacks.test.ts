@@ -49,7 +49,7 @@ afterEach(() => server.stop());
 
 const acme = (options?: AccountOptions) => scriptedAccount(server, options);
 
-/** Returns a flow of the lines of one file. */
+/** Writes the lines to a file and returns a flow of that file. */
 async function linesOf(...lines: readonly string[]) {
   const file = path.join(folder, 'a.jsonl');
   await writeFile(file, lines.join('\n'));
@@ -59,7 +59,7 @@ async function linesOf(...lines: readonly string[]) {
 const query = { query: 'snow', product: '30day' } as const;
 const post = { id: 1, id_str: '1', text: 'x' };
 
-/** Creates a replay of 20 minutes that starts `ageMs` ago. */
+/** Runs a replay of a window of 20 minutes that starts `ageMs` ago. */
 function replayOf(ageMs: number, options: object, signal: AbortSignal | undefined) {
   const from = floorTo(MINUTE, Date.now() - ageMs);
   const window = { fromDate: new Date(from), toDate: new Date(from + 20 * MINUTE) };
@@ -69,7 +69,7 @@ function replayOf(ageMs: number, options: object, signal: AbortSignal | undefine
   });
 }
 
-/** Creates a compliance stream with a damaged record. The first connection is cut. */
+/** Runs a compliance stream in which each connection sends a damaged record and is then cut. */
 function complianceWith(options: object, signal: AbortSignal | undefined) {
   server.otherwise = response => {
     begin(response);

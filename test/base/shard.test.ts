@@ -273,8 +273,8 @@ describe('all shards of a source', () => {
       expect(verdict).toEqual(verdicts.at(-1));
       expect(verdict).toMatchObject({ shard, exitCode: 0, missing: [] });
       expect(verdict.summary).toContain(`shard ${shardName(shard)}: `);
-      // If the files of a shard are divided into the same shards again, all of them stay in that
-      // shard.
+      // If the files of a shard are divided into the same shards again, all of these files stay in
+      // that shard.
       expect((await texts(localFiles(into, { shard }))).length).toBe(some.length);
       parts.push(...some.map(String));
     }

@@ -206,7 +206,6 @@ describe('the commands of millrace', () => {
   });
 });
 
-/** Builds the script of a command for these flag values. */
 async function scriptOf(
   name: string,
   positionals: readonly string[],

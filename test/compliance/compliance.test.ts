@@ -127,7 +127,7 @@ function acme(options: Partial<AccountOptions> = {}): Account {
   );
 }
 
-/** Starts a run. The test can stop it after the events that it expects. */
+/** Starts a run that the test stops when the expected events have arrived. */
 function reading(options: ComplianceOptions = {}, of = acme()) {
   const ids: string[] = [];
   let cursor: Cursor | undefined;
@@ -257,7 +257,7 @@ describe('compliance()', () => {
     const began = timing.now();
     const second = reading({ ...options, resume: first.cursor() });
     await second.done;
-    // Events may be repeated, because each partition has a separate gap.
+    // Events may be repeated, because the gaps of the two partitions can overlap.
     expect(new Set(second.ids)).toEqual(new Set(['1', '2']));
     // On a busy machine, a heartbeat can be late on the test's clock. The run then cuts the
     // connection, which adds a gap after `began`.

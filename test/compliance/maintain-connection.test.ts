@@ -54,8 +54,8 @@ function messagesOf(
 }
 
 /**
- * Throws if the time up to which everything counts as delivered is later than an event that was not
- * delivered yet.
+ * Throws if `DeliveredTime` returns a time later than an event that was not delivered yet.
+ * Everything before that time counts as delivered, so this event would be lost.
  */
 function mustNotBeAhead(
   messages: readonly Message[],

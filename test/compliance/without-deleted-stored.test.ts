@@ -22,8 +22,6 @@ import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { edit, ofPost, ofUser, scrubGeo } from './event.js';
 
-// Threads run the compiled script, so build before you run this file.
-
 /**
  * How `withoutDeleted` runs. With `items`, a user function comes before it, so that it gets items
  * instead of stored bytes. Otherwise, it runs on the main thread (`here`) or in threads.

@@ -26,7 +26,10 @@ interface Seen {
   readonly raw: string;
 }
 
-/** Returns the items that the stages read from a file, or their error. */
+/**
+ * Returns the items that the stages read from a file on the main thread. Returns `undefined` if the
+ * stages refuse the file.
+ */
 async function read(
   file: Buffer,
   plain: 'refuse' | 'pass',
@@ -51,7 +54,7 @@ function fieldsOf(post: Activity): Seen {
 }
 
 /**
- * Returns the items that the engine decodes from the same file, or `undefined` if it refuses the
+ * Returns the items that `decodeFile` reads from the same file, or `undefined` if it refuses the
  * file.
  */
 async function decode(

@@ -36,7 +36,7 @@ beforeAll(async () => {
 
 const at = (name: string) => path.join(folder, name);
 
-/** Creates posts of these sizes, spread over several files. */
+/** Creates one post of each of these sizes. */
 function postsOf(sizes: readonly number[]): Buffer[] {
   return sizes.map((size, index) =>
     Buffer.from(

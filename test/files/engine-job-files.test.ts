@@ -190,8 +190,8 @@ describe('job files decoded by worker threads', () => {
   it('are decoded in list order, in whatever order they arrive', async () => {
     const folder = await temporaryFolder();
     const served = await jobServer({ files: servedFiles(16) });
-    // Of every four files, the first one arrives last, when the other three could already fill the
-    // thread.
+    // Of every four files, the first one arrives last. By then, the other three have been
+    // requested, and could fill the only thread.
     const come = served.files.map(() => deferred());
     for (const [index, { segment }] of served.files.entries())
       served.faults.set(segment, (_, file) => async (response, request) => {

@@ -19,8 +19,6 @@ import { localFiles } from '../../src/sources/local-files.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { filesInBlocks } from './files-in-blocks.js';
 
-// Threads run the compiled script, so build before you run this file.
-
 const RULES = [{ value: 'rain OR snow OR love', tag: 'common' }];
 
 async function storedFile(content: string): Promise<string> {

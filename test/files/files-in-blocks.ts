@@ -2,8 +2,8 @@ import { onTestFinished, vi } from 'vitest';
 import { Plan } from '../../src/files/plan.js';
 
 /**
- * Counts the files that are processed in blocks instead of as a whole, until the test ends. Blocks
- * give the same posts but take longer, so only this count shows that a whole file was not used.
+ * Counts the files that are processed in blocks instead of as a whole, until the test ends.
+ * Processing in blocks gives the same posts but takes longer, so only this count shows it.
  */
 export function filesInBlocks(): () => number {
   const postsOf = vi.spyOn(Plan.prototype, 'postsOf');

@@ -31,10 +31,7 @@ const SETUP = {
   encodings: [],
 };
 
-/**
- * Returns the thread pool or the decoder that decodes the files of these readers, given the
- * expected amount of input.
- */
+/** Creates the decoder for the files of these readers, and tells it how much input to expect. */
 function decoderFor(
   readers: ConstructorParameters<typeof FileDecoder>[1],
   expected = { count: 20, bytes: 1 },

@@ -265,8 +265,8 @@ describe('the thread pool', () => {
   it('keeps the process alive until its threads have ended', async () => {
     const folder = await temporaryFolder();
     const replied = path.join(folder, 'replied');
-    // When the main thread ends this worker, the reply has arrived but was not read, and the worker
-    // is in a blocking call, so that it cannot end immediately.
+    // When the main thread ends this worker, the reply of the worker has arrived but has not been
+    // read. The worker is in a blocking call, so it cannot end immediately.
     const worker = `
       import { execFileSync } from 'node:child_process';
       import { writeFileSync } from 'node:fs';

@@ -80,7 +80,7 @@ describe('an error that ends a flow', () => {
     const second = await store('second', GOOD.with(1, '{"id_str":"1"\n'));
     expect((await failing(postsIn(paths))).error.cursor).toBeUndefined();
     expect((await failing(chunk(2)(postsIn(paths)))).error.cursor).toBeUndefined();
-    // This operator fails after the sources are joined. No run could continue from the cursor of a
+    // `dedupe` fails here, after the sources are joined. No run could continue from the cursor of a
     // single source, so the error has none.
     const noIds = await store('no-ids', GOOD.with(3, '{"text":"no id"}\n'));
     for (const join of [merge, concat]) {

@@ -157,7 +157,7 @@ describe('an abort rejects the run with its reason, without waiting for', () => 
     folder = await temporaryFolder();
     controller = new AbortController();
   });
-  /** Aborts a short time after an item. All stages are then waiting. */
+  /** Aborts 10 ms after an item. All stages are then waiting. */
   const abort = () => void setTimeout(() => controller.abort(reason), 10);
   const options = () => ({ signal: controller.signal });
   const intoFiles = () => {

@@ -39,7 +39,8 @@ describe('releaseMemory', () => {
     expect(shared.length).toBe(10);
   });
 
-  // Only the allocator of glibc has the threshold that this test checks.
+  // This test checks the mmap threshold of glibc's allocator. Other allocators have no such
+  // threshold.
   it.runIf(header.glibcVersionRuntime !== undefined)(
     'lets the process reuse large blocks without page faults',
     async () => {

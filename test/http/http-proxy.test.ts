@@ -104,8 +104,8 @@ describe('NO_PROXY', () => {
 });
 
 /**
- * Returns whether undici's agent would use a proxy. This shows in the dispatchers that the agent
- * creates.
+ * Returns the URL of the proxy that undici's agent would use, or `direct`. If the agent uses a
+ * proxy, it calls `factory` with this URL.
  */
 function undiciProxies(
   target: URL,

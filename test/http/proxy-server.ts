@@ -96,8 +96,8 @@ function tunnelTo(port: number, onUpstream: (socket: Socket) => void): Tunnel {
 }
 
 /**
- * Refuses CONNECT with a status. Repeats the credentials of the request in the response, as some
- * proxies do.
+ * Refuses CONNECT with a status. The response repeats the headers of the request, including the
+ * credentials, as some proxies do.
  */
 export function refuse(code: number, ...headers: readonly string[]): Tunnel {
   return (socket, request) => {

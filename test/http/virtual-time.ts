@@ -66,7 +66,8 @@ export class VirtualTime implements Timing {
 }
 
 /**
- * Returns a timing with real time in which waits end immediately. For calls that use real sockets.
+ * Returns a timing for calls that use real sockets. Its clock is the real clock, but its waits end
+ * immediately.
  */
 export function impatient(): Timing & { readonly slept: number[] } {
   const slept: number[] = [];

@@ -163,7 +163,7 @@ describe('millrace-service check', () => {
 
   it.concurrent('fails if the file of environment variables does not exist', async () => {
     const { code, stdout, stderr } = await checkAlone(env, '--env-file', 'nowhere.env');
-    // Node 20 parses this flag itself, wherever it stands, and exits with 9.
+    // Node 20 parses `--env-file` itself, even after the script, and exits with 9.
     expect([2, 9]).toContain(code);
     expect(stdout).toBe('');
     expect(stderr).toContain('nowhere.env');
