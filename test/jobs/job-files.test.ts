@@ -285,8 +285,8 @@ describe('jobFiles', () => {
     const served = await start({ files: servedFiles(24) });
     const abort = new AbortController();
     const reason = new Error('enough');
-    // Aborts at a request instead of after a time. Before this request, all four connections may be
-    // idle, and idle connections stay open.
+    // Aborts when this file is requested, so that at least one of the four connections is in use.
+    // Connections that are idle at an abort stay open.
     served.faults.set(served.files[7]!.segment, () => () => abort.abort(reason));
     const source = jobFiles(served.account(), UUID, { concurrency: 4 });
     await expect(pipeline(source, gunzip(), collect(), { signal: abort.signal })).rejects.toBe(

@@ -47,7 +47,7 @@ export interface JobServer {
   readonly faults: Map<string, (before: number, whole: ServedFile) => Reply | undefined>;
   /** The number of requests for the list of files. */
   listings: number;
-  /** The number of times that the list of files is first returned with expired addresses. */
+  /** The addresses in the first `expired` lists of files are expired. */
   expired: number;
   account(options?: AccountOptions): Account;
   stop(): Promise<void>;

@@ -8,11 +8,11 @@ import { MemoryWatch } from '../memory-watch.js';
 const [historicalUrl = '', job = '', posts = ''] = process.argv.slice(2);
 const third = Math.floor(Number(posts) / 3);
 const acme = account({ historicalUrl, account: 'acme', publisher: 'twitter', ...LOGIN }, {});
-// Loads this module now. Otherwise, the library would load it with the first request, and its
-// memory would count.
+// Loads undici's HTTP client now. Otherwise, the library would load it with the first request, and
+// the measured memory would include it.
 // @ts-expect-error: undici declares the types of its main module only.
 await import('undici/lib/dispatcher/client.js');
-// The memory used before the run, including the TypeScript loader.
+// The memory that the process uses before the run.
 const before = peakMemory();
 let kept = 0;
 const read = await pipeline(

@@ -6,7 +6,10 @@ import { jsonLike, jsonObject, jsonValue } from '../post/arbitrary-json.js';
 import { printJson, style, type Value } from '../post/print-json.js';
 import { bySuite } from '../suite.js';
 
-/** Returns the value that the exact parser must return for a document with this value. */
+/**
+ * Returns what `parseExact` must return for the JSON of this value. Ids and long integers become
+ * strings of digits.
+ */
 function exactly(value: Value, key?: string): unknown {
   if (typeof value === 'bigint') {
     const digits = String(value);

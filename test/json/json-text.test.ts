@@ -5,7 +5,7 @@ import { jsonLike, jsonObject, jsonValue } from '../post/arbitrary-json.js';
 import { printJson, style } from '../post/print-json.js';
 import { bySuite } from '../suite.js';
 
-/** Returns the result of `JSON.parse`. If it refuses the string, the result says so. */
+/** Returns the result of `JSON.parse`, or 'not JSON' if it throws. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

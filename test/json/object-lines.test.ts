@@ -200,7 +200,8 @@ describe('ObjectLines, which scans lines for JSON objects,', () => {
       const count = lines.find(file, from, file.length);
       for (let index = 0; index < count; index++)
         found.push(file.toString('utf8', lines.startOf(index), lines.endOf(index)));
-      // If a record is larger than the memory of the module, the caller must read the record.
+      // `find` returns no record if a record is larger than the memory of its WebAssembly module.
+      // The caller must read such a record.
       from = count > 0 ? lines.next : file.indexOf('\n', from) + 1;
     }
     expect(found).toEqual(records.filter(record => record.length < 128 * 1024));

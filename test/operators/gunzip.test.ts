@@ -120,8 +120,8 @@ describe('gunzip', () => {
         const flipped = Buffer.from(gzip);
         flipped[at]! ^= bit;
         for (const parts of [[flipped], cutAt(flipped, [at])]) {
-          // A changed flag can announce a header field, whose bytes are then taken from the data.
-          // No change may alter the data without an error.
+          // A changed bit in the header can announce an additional header field, whose bytes are
+          // then taken from the data. The result must be the original data or an error.
           const outcome = await until(gunzip()(filesOf(parts))).then(
             ({ error }) => error,
             async () => Buffer.from(await inflated(gunzip()(filesOf(parts)))).toString(),

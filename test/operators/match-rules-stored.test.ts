@@ -42,8 +42,6 @@ import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 
-// Threads run the compiled script, so build before you run this file.
-
 interface Options {
   readonly before?: readonly Operator<Activity, Activity>[];
   readonly after?: readonly Operator<Activity, Activity>[];
@@ -416,7 +414,8 @@ describe('a list of rules for matchRules on stored files', () => {
     let [isOver, ended] = [false, 0];
     process.once('worker', thread => {
       const poll = () => {
-        // At this point, the thread has not read the rules yet.
+        // `state[4]` is the number of threads that are reading the first copy of the index. This
+        // thread has not started to read it.
         if (Atomics.load(state, 4) === 0) {
           if (!isOver) setImmediate(poll);
           return;
@@ -429,7 +428,7 @@ describe('a list of rules for matchRules on stored files', () => {
     expect(await run(paths, matching, 1)).toEqual(expected);
     isOver = true;
     expect(ended).toBe(1);
-    // The thread's number is still set, so the thread has not reached the end of the file.
+    // The terminated thread still counts as a reader, so it had not reached the end of the file.
     expect(Atomics.load(state, 4)).toBe(1);
   });
 

@@ -18,8 +18,6 @@ import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 import { source } from './batches.js';
 
-// Threads run the compiled script, so build before you run this file.
-
 const original = (id: string) =>
   new Activity(
     Buffer.from(`{"created_at":"Mon Oct 03 06:00:00 +0000 2022","id":${id},"id_str":"${id}"}`),

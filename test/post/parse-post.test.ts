@@ -39,8 +39,8 @@ describe('parsePost', () => {
     fc.assert(
       fc.property(jsonObject, style, (members, look) => {
         const json = printJson({ ...members, last: [] }, look);
-        // If a long number is in an array, the bytes around it do not show whether the number is
-        // inside a string.
+        // The bytes around a long number in an array do not show whether the number is inside a
+        // string. With this number, `parsePost` cannot count the long numbers.
         const doubtful = printJson({ ...members, last: [12345678901234567n] }, look);
         const told = parsePost(Buffer.from(json));
         const untold = parsePost(Buffer.from(doubtful));
@@ -94,10 +94,7 @@ function withoutShortIds(value: unknown): unknown {
   );
 }
 
-/**
- * Counts the long numbers in a value. Those that are members and those in arrays are counted
- * separately.
- */
+/** Counts the long numbers in a value, separately for members and for array elements. */
 function longNumbers(value: Value, inArray = false): { keyed: number; listed: number } {
   if (typeof value === 'bigint') {
     const long = String(value).replace('-', '').length >= 16 ? 1 : 0;

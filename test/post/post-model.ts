@@ -168,8 +168,8 @@ const postModelWithin = (depth: number): fc.Arbitrary<PostModel> => {
       : fc.option(postModelWithin(depth - 1), { nil: undefined, freq: 2 });
   return fc.record({
     id: postId,
-    // The times are in whole seconds, which is the precision of both formats. They start with the
-    // first post ever.
+    // Both formats have times in whole seconds. The earliest time is the day of the first post
+    // ever.
     postedAt: fc
       .integer({ min: 1_142_899_200, max: 1_900_000_000 })
       .map(seconds => new Date(seconds * 1000)),

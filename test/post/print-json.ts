@@ -56,8 +56,8 @@ function isList(value: Value): value is readonly Value[] {
 }
 
 /**
- * Escapes some of the characters. Existing escapes stay unchanged. Of a surrogate pair, either both
- * halves are escaped or none.
+ * Escapes some of the characters. Existing escapes stay unchanged. Either both halves of a
+ * surrogate pair are escaped, or none of them.
  */
 function escapeSome(json: string, random: () => number): string {
   return json.replace(/\\u[0-9a-f]{4}|\\.|[^"]/gsu, unit => {

@@ -46,8 +46,8 @@ function outcomeOf(read: () => unknown): unknown {
 }
 
 /**
- * Compares reading the bytes with parsing them. Returns whether the post could be read without
- * being parsed.
+ * Checks that reading the bytes of a post gives the same values as parsing it. Returns whether the
+ * post could be read without being parsed.
  */
 function expectSame(bytes: Buffer): boolean {
   const content = Buffer.concat([Buffer.from('}"\n'), bytes, Buffer.from('\n{"id":"')]);
