@@ -24,8 +24,9 @@ export interface ActivitiesOptions {
    */
   readonly onMessage?: ((message: InStreamMessage) => unknown) | undefined;
   /**
-   * Called with each record that is not JSON or has no id. If it returns, the record is skipped. With this
-   * option, or with the option `damaged` of the sink, `activities` reads the id of each record.
+   * Called with each record that is not JSON or has no id. If it returns, the record is skipped. By default,
+   * `activities` does not read ids. With this option, or with the option `damaged` of the sink, it reads the
+   * id of each record.
    */
   readonly onDamaged?: OnDamaged | undefined;
 }
@@ -37,7 +38,8 @@ const OPTIONS = {
 
 /**
  * Tells posts from messages of the service among the records of a file. `mark` returns -1 for a message. For
- * a post that begins with its id, it returns the offset of the id's digits, and for any other post 0.
+ * a post that begins with its id, `mark` returns the offset of the first digit of the id. For any other post,
+ * it returns 0.
  */
 export const POSTS: RecordKind<Activity> = {
   name: 'posts',
@@ -80,8 +82,8 @@ export function activities(options: ActivitiesOptions = {}): Operator<JsonRecord
             { isCut: internalsOf(input).isOfRecords === true, progress: run.progress },
           ),
         ),
-      // The caller's functions must be called for each record in order, on this thread. A flow with these
-      // functions therefore has no plan that other threads could run.
+      // The two callbacks must be called for each record in order, on this thread. A flow with a callback
+      // therefore has no plan, because other threads run a plan.
       (plan, stage) => (isDefault ? plan.read(POSTS, stage) : undefined),
     );
 }
@@ -126,8 +128,8 @@ async function* activitiesOf(
 /**
  * Returns an error if a record is not exactly one JSON object.
  *
- * @throws DataError if the bytes contain several records. This means that a stage is missing, not that a
- *   record is damaged.
+ * @throws DataError if the bytes contain several records. Then a stage such as `jsonLines` is missing, and
+ *   the record is not damaged.
  */
 function notOneObject(record: Buffer, origin: string | undefined): DataError | undefined {
   const extent = extentOfObject(record);

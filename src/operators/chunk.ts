@@ -25,14 +25,17 @@ const OPTIONS = {
 } satisfies OptionTable<ChunkOptions>;
 const COUNT = required(whole('the items of a chunk', { min: 1 }));
 
-/** After this many consecutive full chunks without a cursor, the next cursor ends a chunk early. */
+/**
+ * After this many consecutive full chunks without a cursor, the next cursor ends a chunk early. Otherwise, a
+ * checkpoint might never be written.
+ */
 const FULL_IN_A_ROW = 16;
 
 /**
  * Collects items into arrays of `count`, for consumers that take several items at a time, such as a database
  * or an API. At the end of the source and after `waitMs`, a chunk may have fewer items. In addition, at most
- * one chunk in 16 ends early at a cursor, because a checkpoint can only resume at a place where no items are
- * held back.
+ * one chunk in 16 ends early at a cursor. A checkpoint needs a cursor after which no items wait for a full
+ * chunk.
  *
  * @throws OptionError Immediately, if `count` is not a whole number of 1 or more, or `waitMs` is invalid.
  * @example
@@ -80,7 +83,7 @@ class Held<T> {
   /** The cursor after the items that are waiting. */
   #cursor: Cursor | undefined;
   #fullInARow = 0;
-  /** When the first item of the chunk arrived, as a time of `performance.now()`. */
+  /** When the first item of the chunk arrived, as a value of `performance.now()`. */
   since = 0;
 
   constructor(count: number) {
@@ -93,15 +96,15 @@ class Held<T> {
 
   /**
    * Adds a batch, and returns the chunks that have become full. The result has a cursor only if no items are
-   * held back.
+   * still waiting.
    */
   add({ items, cursor, origin }: Batch<T>): Batch<readonly T[]> {
     const full: (readonly T[])[] = [];
     if (items.length > 0)
       this.#origin = this.isEmpty || this.#origin === origin ? origin : undefined;
     const from = this.#origin;
-    // Items that do not fill a chunk wait for the next batch. They are detached, so that they do not keep the
-    // memory of this batch.
+    // Items that do not fill a chunk wait for the next batch. `detached` copies them, so that the memory of
+    // this batch can be freed.
     const waiting = Math.min(items.length, (this.#items.length + items.length) % this.#count);
     const leaving = items.length - waiting;
     for (const item of [...items.slice(0, leaving), ...detached(items.slice(leaving))]) {

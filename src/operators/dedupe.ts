@@ -87,8 +87,8 @@ export function dedupe(
 }
 
 /**
- * Returns a key as a string. Refuses keys that would make different items look like duplicates: `undefined`,
- * and numbers so large that two ids are rounded to the same number.
+ * Returns a key as a string. Rejects keys that would make different items look like duplicates: `undefined`,
+ * and numbers so large that two ids may be rounded to the same number.
  */
 function textOf(key: unknown): string {
   if (typeof key === 'string') return key;
@@ -142,8 +142,8 @@ export const IDS: RecordColumn<Ids, undefined> = {
 };
 
 /**
- * Returns a function that tells whether the id of a row is new. The function remembers the id, so that it
- * returns false if it is called again for the same id.
+ * Returns a function that tells whether the id or key of a row is new. The function remembers each id, so a
+ * second call for the same id returns false.
  *
  * @param key The caller's function that returns the key of an item.
  */

@@ -44,8 +44,8 @@ export function filter<In>(
 }
 
 /**
- * Converts the answer of a test to a boolean, because callers without types may return other values. A
- * promise is refused, because it would let every item pass.
+ * Converts the result of a test to a boolean, because callers without types may return other values. Throws
+ * for a promise, because a promise is truthy and would let every item pass.
  */
 function isTruthy(answer: unknown): boolean {
   refusePromise(

@@ -24,14 +24,14 @@ export interface GunzipOptions {
 }
 
 /**
- * How many files are inflated while the consumer works on an earlier file. `MAX_CONTENT_BYTES` is the maximum
- * size of the contents of each.
+ * How many files are inflated in advance while the consumer works on an earlier file. If the contents of a
+ * file exceed `MAX_CONTENT_BYTES`, the file is inflated in pieces instead.
  */
 const AHEAD = 1;
 const MAX_CONTENT_BYTES = 16 * 1024 * 1024;
 /**
- * The size of a delivered block in bytes. Objects that are created from a block live until the next block, so
- * small blocks let them be freed early.
+ * The size of a delivered block in bytes. Objects that are created from a block are freed after the next
+ * block arrives, so small blocks need less memory.
  */
 const BLOCK_BYTES = 256 * 1024;
 
@@ -80,8 +80,8 @@ async function* inflateBatches(input: Batches<Uint8Array>, limits: InflateLimits
   let file: SniffingDecoder | undefined;
   let isAtStart = true;
   /**
-   * Starts to inflate a batch, if the batch is a whole file: both this batch and the previous batch end with
-   * a cursor.
+   * Starts to inflate a batch if the batch is a whole file. A batch is a whole file if it ends with a cursor,
+   * and the previous batch also ended with one.
    */
   const begin = ({ items, cursor, origin }: Batch<Uint8Array>) => {
     const isWhole = isAtStart && cursor !== undefined && items.length > 0;

@@ -45,8 +45,8 @@ export function jsonElements(key: string, options: RecordLimits = {}): Operator<
             try {
               splitter.push(bytes, found);
             } finally {
-              // Checks the complete elements even if the splitter has found a mistake after them, so that the
-              // error is about the first mistake.
+              // If the splitter finds a mistake, the complete elements before it are still checked.
+              // Otherwise, the error might not be about the first mistake.
               for (const element of found) elements.push(prove(element) as JsonRecord);
             }
           },

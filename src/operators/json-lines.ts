@@ -49,8 +49,8 @@ const OPTIONS = {
  */
 export function jsonLines(options: JsonLinesOptions = {}): Operator<Bytes, JsonRecord> {
   const { separator, onDamaged, ...limits } = checkOptions('jsonLines', OPTIONS, options);
-  // The engine for whole files writes each record as a line, without changing it. No record may therefore
-  // contain a line feed. The engine also cannot call the caller's function.
+  // The engine for whole files writes each record as one line, without changing it, so no record may contain
+  // a line feed. Also, that engine cannot call `onDamaged`.
   const isPlanned = separator === '\n' && onDamaged === undefined;
   return input =>
     withInternals(

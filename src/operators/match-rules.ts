@@ -88,7 +88,9 @@ export function matchRules(
   });
 }
 
-/** Adds the matching rules to posts. Returns the changed rows, and how many rules each of them matches. */
+/**
+ * Adds the matching rules to posts. Returns the changed rows, and the number of matching rules of each row.
+ */
 async function matchedBy(matcher: RuleMatcher, rows: Rows) {
   const matches = new Uint32Array(rows.count);
   const posts = new Map<number, Activity>();
@@ -108,8 +110,8 @@ interface RowRules {
 }
 
 /**
- * How many rules each row matches. Reading this column also writes the matching rules into the posts, as
- * `matchRules` does for items.
+ * The number of rules that each row matches. Reading this column also writes the matching rules into the
+ * posts.
  */
 export const MATCHES: RecordColumnKind<Uint32Array, RowRules> = {
   name: 'matches',
@@ -134,8 +136,8 @@ function matchRows(rows: Records, { rules, dropUnmatched }: RowRules): Uint32Arr
 }
 
 /**
- * The space to reserve for the inserted rules: the size of the posts divided by this, plus `EXPECTED_BYTES`
- * in case there are few posts. Most lists of matching rules take less.
+ * The memory to reserve for the inserted rules is the size of the posts divided by `EXPECTED_PART`, plus
+ * `EXPECTED_BYTES` in case there are few posts. Most lists of matching rules need less.
  */
 const EXPECTED_PART = 8;
 const EXPECTED_BYTES = 512;
@@ -159,8 +161,8 @@ class MatchedPosts {
     this.starts = new Uint32Array(count);
     this.lengths = new Uint32Array(count);
     this.#matcher = matcher;
-    // Space that is not used costs nothing, because the system allocates only pages that are written. The
-    // memory does not come from Node's shared pool, because it may be transferred to another thread.
+    // Reserving too much memory costs nothing, because the system allocates only pages that are written. The
+    // buffer may be transferred to another thread, so it must not be a part of Node's shared pool.
     const expected = Math.ceil(byteLength / EXPECTED_PART) + EXPECTED_BYTES;
     this.#out = Buffer.allocUnsafeSlow(byteLength + expected);
   }
@@ -169,7 +171,7 @@ class MatchedPosts {
     return this.#out.subarray(0, this.#end);
   }
 
-  /** Copies a post with its matching rules. Returns how many rules it matches. */
+  /** Copies a post and inserts its matching rules. Returns the number of rules that it matches. */
   match(row: number, post: PostBytes, dropUnmatched: boolean): number {
     const { content, start, end } = post;
     const matcher = this.#matcher;

@@ -55,12 +55,12 @@ export const TAGS: RecordColumn<RowTags, undefined> = {
       const { content, count, starts, lengths, marks } = rows;
       const sets = new Uint32Array(count);
       const tagSets: (readonly string[])[] = [];
-      // The key is the array itself, not its contents: posts with the same list of rules share one array.
+      // The keys are compared by identity: posts with the same list of rules share one array of tags.
       const numbers = new Map<readonly string[], number>();
       for (let row = 0; row < count; row++) {
         const length = lengths[row]!;
         if (length === 0) continue;
-        // Reads the rules only from the member in which the post's own format has them. A post may have an
+        // Reads the rules only from the member that the post's own format uses for them. A post may have an
         // unrelated member with the name that the other format uses.
         const matches =
           marks[row] === 0 ? undefined : matchesAtEnd(content, starts[row]!, starts[row]! + length);

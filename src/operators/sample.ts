@@ -90,14 +90,14 @@ export const SAMPLED: RecordColumnKind<Uint8Array, Sampling> = {
 };
 
 /**
- * Returns a 32-bit hash of an id. The function must never change. Otherwise, the next run of a pipeline would
- * choose different posts.
+ * Returns a 32-bit hash of an id. The result for an id must never change. Otherwise, the next run of a
+ * pipeline would choose different posts.
  */
 function hashOf({ high, low }: { readonly high: number; readonly low: number }, seed: number) {
   return mixed(mixed(mixed(seed + 1) ^ high) ^ low);
 }
 
-/** Hashes any id. If the id is not a 64-bit integer, hashes its characters. */
+/** Returns the hash of an id. If the id is not a 64-bit integer, hashes its characters. */
 function hashOfText(text: string, id: IdNumber, seed: number): number {
   if (id.parse(text)) return hashOf(id, seed);
   let hash = seed + 1;

@@ -6,8 +6,8 @@ import { unwrapCursor, wrapCursor } from '../flow/operator-state.js';
 const COUNT = required(whole('the items to take', { orInfinity: true }));
 
 /**
- * Passes the first `count` items, then closes the source and ends. A resumed run also counts the items that
- * earlier runs have taken.
+ * Passes the first `count` items, then closes the source and ends. After a resume, the items of earlier runs
+ * count as well.
  *
  * @throws OptionError Immediately, if `count` is not a whole number of 0 or more, or Infinity.
  *
