@@ -8,13 +8,13 @@ import { makeSyncedFolder, syncFolder } from '../storage/folder.js';
 import { replaceFile } from '../storage/replace-file.js';
 import { withStorageError } from '../storage/storage-error.js';
 
-/** If the file is larger than this, only its last part is kept. */
+/** The maximum size of the file in bytes. When the file grows beyond it, only its last part is kept. */
 const MAX_FILE_BYTES = 64 * 1024;
 
 const TIME = '\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z';
 /**
  * Matches a whole line: the time of a connection, optionally followed by the later time at which its request
- * was sent. Part of a line must not match, because a truncated time could look like a different time.
+ * was sent. The pattern is anchored, because a part of a truncated line could look like a different time.
  */
 const WHOLE = new RegExp(`^(${TIME})(?: (${TIME}))?$`);
 
@@ -26,8 +26,8 @@ export class ConnectLog {
   readonly #file: string;
 
   /**
-   * @param budget identifies the connections that the service counts together, for example by account name
-   * and host
+   * @param budget Identifies the connections that share one limit of the service, for example by account name
+   *   and host.
    */
   constructor(folder: string, budget: string) {
     const name = createHash('sha256').update(budget).digest('hex').slice(0, 16);
@@ -56,8 +56,8 @@ export class ConnectLog {
 
   /**
    * Replaces the stored time `at` with `sentAt`. Called if storing the time or opening the connection was
-   * slow, because the service counts a connection from when its request arrives. A power failure can undo
-   * this change.
+   * slow, because the service counts a connection from the arrival of its request. After a power failure, the
+   * file may contain the old time again.
    */
   async move(at: number, sentAt: number): Promise<void> {
     await this.#append(`${text(at)} ${text(sentAt)}`, false);
@@ -67,8 +67,8 @@ export class ConnectLog {
     await this.#withError('store', async () => {
       const handle = await open(this.#file, 'a', 0o600);
       try {
-        // The line starts with a line end, because other processes append too, and a killed process
-        // may have left an incomplete line.
+        // The line starts with a line end, because a killed process may have left an incomplete line in the
+        // file.
         await handle.appendFile(`\n${line}\n`);
         if (sync) await handle.datasync();
       } finally {
@@ -92,7 +92,7 @@ export class ConnectLog {
 }
 
 /**
- * Returns whether the digits of a line are a valid time. The digits of a damaged line can be invalid, such as
+ * Returns whether the digits of a line are a valid time. In a damaged line, they may be invalid, such as
  * month 13.
  */
 function isTime(line: string): boolean {

@@ -12,10 +12,7 @@ import type { Damaged, OnDamaged } from '../json/records.js';
 import { type InfoMessage, parseConnectionMessage } from '../post/in-stream-message.js';
 import type { ReplaySpool } from './replay-spool.js';
 
-/**
- * If a connection delivers more damaged records than this, in number or in bytes, the connection itself
- * counts as damaged.
- */
+/** A connection that exceeds one of these limits on damaged records counts as damaged itself. */
 const MAX_DAMAGED = 1_000;
 const MAX_DAMAGED_BYTES = 64 * 1024 * 1024;
 
@@ -67,7 +64,7 @@ export async function receiveReplay(
       const records: Buffer[] = [];
       for (const record of items) {
         const message = orDataError(() => parseConnectionMessage(record));
-        // Damaged records are stored too, because the parser of activities reports them.
+        // Damaged records are stored too, because `runReplay` reports them when it parses them.
         if (message === undefined || message instanceof DataError) records.push(record);
         else if (message.kind === 'info' && message.outcome !== undefined) info = message;
         else if (message.kind === 'error') trouble = cut(`${url} said: ${message.message}`);
@@ -78,9 +75,9 @@ export async function receiveReplay(
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof ConnectionError || error instanceof DataError)) throw error;
-    // After the final message, it does not matter how the connection ended, with two exceptions: if bytes are
-    // corrupt, or if some records are damaged. Without a correct checksum at the end, damaged records may
-    // have been damaged in transit.
+    // After the final message, an error at the end of the connection is ignored. There are two exceptions. If
+    // bytes are corrupt, the error counts. If some records are damaged, it counts too: without a correct
+    // checksum at the end, they may have been damaged in transit.
     if (info === undefined || isCorrupt(error) || damaged.length > 0) return ended(error);
   } finally {
     connection.close();

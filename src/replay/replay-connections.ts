@@ -22,20 +22,25 @@ export interface ConnectionOptions {
   readonly onWait: ((wait: ReplayWait) => unknown) | undefined;
 }
 
-/** The activities of one connection, after the service has confirmed them in the final message. */
+/**
+ * The activities of one connection. The service has confirmed them in the final message of the connection.
+ */
 export interface Delivery {
   readonly spool: ReplaySpool;
   /** The state of the replay machine after this connection. */
   readonly state: ReplayState;
   readonly damaged: readonly Damaged[];
   /**
-   * Whether an earlier connection received some of these activities, or a later connection will receive some
-   * of them again, because minutes failed.
+   * Whether some of these activities may be delivered twice. An earlier connection may have delivered some of
+   * them, or a later connection may receive some again because minutes failed.
    */
   readonly inParts: boolean;
 }
 
-/** How often the clock is read during a wait for minutes that are still too recent, in milliseconds. */
+/**
+ * During a wait for minutes that are still too recent, the service's clock is read this often, in
+ * milliseconds.
+ */
 const WAIT_STEP_MS = SECOND;
 /**
  * The maximum delay between storing the time of a connection and sending its request, in milliseconds. After
@@ -56,8 +61,8 @@ export class GaveUp extends Error {
 }
 
 /**
- * Makes the connections that the replay machine decides on, and yields the activities of each connection once
- * they can be delivered.
+ * Makes the connections that the replay machine requests, and yields the activities of each connection once
+ * they are confirmed.
  */
 export async function* replayConnections(
   { url, window, maxMemory, onWait, ...job }: ConnectionOptions,
@@ -92,8 +97,8 @@ export async function* replayConnections(
       progress.endsAt = leftMs === undefined ? undefined : performance.now() + leftMs;
     return leftMs;
   };
-  // The service's clock is known only once a response to this run has shown it, because the clock may have
-  // changed since an earlier call of the account.
+  // The service's clock is known only after a response to this run. An earlier response to the account is not
+  // used, because the clock may have changed since then.
   const { responses } = clock;
   while (true) {
     signal.throwIfAborted();
@@ -141,8 +146,9 @@ export async function* replayConnections(
 }
 
 /**
- * Returns the length of the next step of a wait. A wait that depends on the service's clock is split into
- * steps, because another call of the account may notice in between that this clock has changed.
+ * Returns the length of the next step of a wait. A wait for minutes that are too recent depends on the
+ * service's clock. It is split into steps, because other calls of the account may correct this clock in the
+ * meantime.
  */
 function stepMs({ why, ms }: { readonly why: string; readonly ms: number }): number {
   return why === 'too recent' ? Math.min(ms, WAIT_STEP_MS) : ms;
@@ -155,8 +161,8 @@ interface RangeRun extends Pick<ConnectionRun, 'signal' | 'progress'> {
   readonly log: ConnectLog;
   readonly machine: ReplayMachine;
   /**
-   * For all connections that ended with a final message: the total length of the requested ranges, and the
-   * total time that the connections took. In milliseconds.
+   * The total length of all requested ranges whose connection ended with a final message, in milliseconds.
+   * `tookMs` is the total duration of these connections.
    */
   coveredMs: number;
   tookMs: number;
@@ -165,7 +171,7 @@ interface RangeRun extends Pick<ConnectionRun, 'signal' | 'progress'> {
 }
 
 /**
- * Makes one connection, and reports to the machine how it ended. Returns the received activities if they are
+ * Makes one connection, and reports its end to the machine. Returns the received activities if they are
  * confirmed, otherwise the error.
  *
  * @throws The error of the connection, if a retry cannot help.
@@ -210,7 +216,7 @@ async function tryRange(
 /**
  * Returns how a failed connection affects the next connection. `fatal` ends the replay.
  *
- * @param maxRetryAfterMs the longest `Retry-After` to wait for
+ * @param maxRetryAfterMs A `Retry-After` that is longer than this is fatal.
  */
 function connectFailure(
   error: unknown,
@@ -221,8 +227,8 @@ function connectFailure(
   if (!(error instanceof HttpError)) return error.retryable ? 'refused' : 'fatal';
   const { status, body, retryAfterMs = 0 } = error;
   if (isFinalStatus(error) || retryAfterMs > maxRetryAfterMs) return 'fatal';
-  // Rules could be added at any time, but each retry uses up a connection, and the response already says what
-  // is missing.
+  // The stream has no rules. Each retry would use up a connection of the limit, and the response already says
+  // what is missing.
   if (status === 406 && /\bno rules\b/i.test(body)) return 'fatal';
   // If the service refuses a date, its response names the parameter.
   if ((status === 406 || status === 400) && /\b(fromDate|toDate)\b/.test(body))
@@ -232,9 +238,9 @@ function connectFailure(
 
 /**
  * Makes one connection, and stores the records that it delivers. The connection counts towards the limit from
- * `at`, or from the time at which its request is sent if that is much later.
+ * `at`. If its request is sent much later, it counts from that time instead.
  *
- * @param at the time at which the connection starts
+ * @param at The time at which the connection starts.
  */
 async function receiveRange(
   { account, url, log, signal, progress }: RangeRun,
@@ -252,7 +258,8 @@ async function receiveRange(
   const sent = () => {
     permit.sent();
     moved ??= count(account.timing.now());
-    // The promise is awaited below. This handler prevents an unhandled rejection before that.
+    // `moved` is awaited in `finally` below. Without this handler, a failure before that would be an
+    // unhandled rejection.
     moved.catch(() => {});
   };
   const counted = { ...permit, sent };
@@ -260,7 +267,7 @@ async function receiveRange(
     const connection = await connectLive(account, withDates(url, range), counted, signal);
     return await receiveReplay(connection, spool, signal, progress);
   } finally {
-    // Awaited here, because another run may read the stored times as soon as this run has ended.
+    // Another run may read the stored times as soon as this run has ended, so they must be complete.
     await moved;
   }
 }
@@ -277,8 +284,8 @@ interface ConnectionRun {
 }
 
 /**
- * Returns a key for the connections that the service counts together. Each shard has a separate part of their
- * limit.
+ * Returns a key for the connections that share one limit of the service. Each shard has its own part of the
+ * limit, and therefore its own key.
  */
 function budgetOf({ settings: { account, shard } }: Account, url: URL): string {
   return JSON.stringify([url.origin, account, ...(shard === undefined ? [] : [shardName(shard)])]);

@@ -23,8 +23,8 @@ export type ReplayIdentity = Readonly<Record<string, string | boolean>>;
 const REASONS: readonly unknown[] = ['expired', 'failed', 'unverified'] satisfies GapReason[];
 
 /**
- * Returns the progress of a replay as a cursor: the minutes that are not confirmed yet, the minutes that will
- * never be confirmed, and the ids that may be received again.
+ * Returns a cursor for the progress of a replay. It contains the minutes that are not confirmed yet, the
+ * gaps, and the ids of delivered activities that may be received again.
  *
  * @param until The end of the window so far, for an incremental replay.
  */
@@ -112,7 +112,7 @@ const MAX_DIFFERENCE_MS = 2 * MINUTE;
 const NO_TIME = Number.NaN;
 
 /**
- * The ids of delivered activities that may be received again, grouped by minute. Ids are kept only for
+ * The ids of delivered activities that may be received again, grouped by minute. They are kept only for
  * minutes that are requested again after some of their activities were delivered.
  */
 export class SeenIds {
@@ -132,7 +132,9 @@ export class SeenIds {
     return ids.add(id);
   }
 
-  /** Removes the ids outside of the given ranges, because the activities there cannot be received again. */
+  /**
+   * Removes the ids outside of the given ranges, because activities outside of them are never received again.
+   */
   keepOnly(ranges: readonly Window[]): void {
     for (const minute of this.#minutes.keys()) {
       const near = ranges.some(

@@ -43,7 +43,7 @@ export interface ReplayState {
   readonly chunk: number;
 }
 
-/** Returns the state at the start of a window. Without a window, no minutes are open. */
+/** Returns the state at the start of a window. Without a window, the state has no minutes to request. */
 export function initialState(
   window: Window | undefined,
   { firstChunkMs }: ReplayTimings,
@@ -72,8 +72,8 @@ interface MachineOptions {
   readonly timings?: ReplayTimings;
   readonly rates: readonly Rate[];
   /**
-   * The maximum expected size of a range in bytes. Larger ranges are not requested, because a whole range is
-   * on disk until the final message, and is received again if the connection breaks.
+   * The maximum expected size of a range in bytes. A whole range stays on disk until its final message, and
+   * is received again if the connection breaks.
    */
   readonly maxRangeBytes?: number;
 }
@@ -85,8 +85,9 @@ interface MachineOptions {
 const MAX_STEPS = 2_000;
 
 /**
- * How far 406 responses can move each limit of the available minutes, in milliseconds. A 406 moves a limit
- * only if the refused range is at most this far from that limit.
+ * The available minutes have a limit at their recent end and at their old end. Responses with status 406 can
+ * move each limit by at most this much, in milliseconds. They move a limit only if the refused range is at
+ * most this far from it.
  */
 const MAX_MARGIN = HOUR;
 
@@ -102,7 +103,7 @@ const MAX_MARGIN = HOUR;
 export class ReplayMachine {
   readonly #timings: ReplayTimings;
   readonly #options: MachineOptions;
-  /** The number of bytes per millisecond of the last range that got its final message. */
+  /** The number of bytes per millisecond in the last range whose connection ended with a final message. */
   #bytesPerMs = 0;
   #open: readonly OpenRange[];
   #gaps: readonly ReplayGap[];
@@ -112,8 +113,8 @@ export class ReplayMachine {
   /** The time before which no connection is made, after a failure. */
   #notBefore = 0;
   /**
-   * By how many milliseconds 406 responses have narrowed the available minutes at the recent and at the old
-   * end.
+   * By how many milliseconds 406 responses have moved the recent limit of the available minutes. `#oldMargin`
+   * is the same for the old limit.
    */
   #youngMargin = 0;
   #oldMargin = 0;
@@ -135,11 +136,11 @@ export class ReplayMachine {
   /**
    * Returns the next action.
    *
-   * @param now the time of the local clock, by which connections are counted
-   * @param serviceNow the time of the service's clock, which decides which minutes are available. `undefined`
-   * if no response has shown this clock yet. A connection is then made, because only its response can tell
-   * whether minutes are too old or too recent
-   * @param connects the times of connections that count together, by the local clock, in ascending order
+   * @param now the time of the local clock, which counts connections
+   * @param serviceNow the time of the service's clock, which decides which minutes are available. If no
+   *   response has shown this clock yet, it is `undefined`. The next action is then a connection, because its
+   *   response shows the clock
+   * @param connects the times of all connections that share one limit, by the local clock, in ascending order
    */
   next(
     now: number,
@@ -160,9 +161,9 @@ export class ReplayMachine {
   }
 
   /**
-   * Handles a response that refuses the dates. If the service's clock, as now known, shows that the dates are
-   * out of bounds, the next range is computed from that clock. Otherwise, if an edge of the available minutes
-   * is close to the range, that edge is moved. If no edge is close, the refusal is handled like any other.
+   * Handles a response that refuses the dates. If the dates are out of bounds by the service's clock, the
+   * next range is computed from that clock. Otherwise, the response moves the limit of the available minutes
+   * that is closer to the range. If both limits are far away, the response counts as an ordinary refusal.
    */
   datesRefused(range: Window, now: number, serviceNow: number, random: number): void {
     const { youngestFromMs, youngestToMs } = this.#timings;
@@ -192,8 +193,8 @@ export class ReplayMachine {
   }
 
   /**
-   * Handles a connection that ended without a final message. If the connection before it had one, the next
-   * connection does not wait.
+   * Handles a connection that ended without a final message. If the previous connection had a final message,
+   * the next connection does not wait.
    */
   cut(now: number, random: number): void {
     const { minChunkMs } = this.#timings;
@@ -220,7 +221,8 @@ export class ReplayMachine {
     const whole = subtractRanges(range, lacking);
     const failed = lacking.map(part => ({ ...before, ...part, failures: before.failures + 1 }));
 
-    // From here on, the counters of each range limit the retries.
+    // The connection had a final message. From here on, `mismatches` and `failures` of each range limit its
+    // retries.
     this.#failedConnects = 0;
     const miscounted = end.activityCount !== undefined && end.activityCount !== activities;
     if (miscounted && before.mismatches + 1 < mismatches) {
@@ -248,8 +250,8 @@ export class ReplayMachine {
   }
 
   /**
-   * Estimates the milliseconds that the rest of the replay takes if all connections complete. This includes
-   * the waits for the connection limit and for minutes that are too recent. Returns `undefined` if the
+   * Estimates the remaining duration of the replay in milliseconds, if all connections complete. The estimate
+   * includes waits for the connection limit and for minutes that are too recent. Returns `undefined` if the
    * simulation would take too many steps.
    *
    * @param pace the milliseconds that a connection takes for each millisecond of its range
@@ -288,7 +290,7 @@ export class ReplayMachine {
     this.#notBefore = now + Math.max(minMs, waitMs);
   }
 
-  /** Shortens the next range if it would put more bytes on disk than allowed. */
+  /** Shortens the next range if its expected size is more than `maxRangeBytes`. */
   #keepWithinDisk(): void {
     const { minChunkMs } = this.#timings;
     const { maxRangeBytes = Number.POSITIVE_INFINITY } = this.#options;
@@ -306,30 +308,30 @@ export class ReplayMachine {
   }
 
   /**
-   * Returns the oldest minute that the service should have by its clock. Does not include the margin that 406
-   * responses have added.
+   * Returns the oldest minute that the service should have by its clock. Ignores `#oldMargin`, which 406
+   * responses have increased.
    */
   #oldestAt(serviceNow: number): number {
     return floorTo(MINUTE, serviceNow - this.#timings.oldestMs);
   }
 
-  /** Returns the range to request when the service's clock is unknown. The response shows that clock. */
+  /** Returns the range to request while the service's clock is unknown. The response will show that clock. */
   #firstRange(): Window {
     const { from, to } = this.#open.toSorted((a, b) => a.from - b.from)[0] as OpenRange;
     return { from, to: Math.min(to, from + this.#chunk) };
   }
 
   /**
-   * Returns the minutes to request at this time by the service's clock, or the time at which the next minutes
-   * become available.
+   * Returns the minutes to request at this time by the service's clock. If none are available yet, returns
+   * the time at which the next minutes become available.
    */
   #rangeAt(now: number): Window | number {
     const { youngestFromMs, youngestToMs, firstChunkMs } = this.#timings;
     const youngest = floorTo(MINUTE, now - youngestToMs - this.#youngMargin);
     const asked = this.#open.map(range => {
       const full = Math.min(range.to, range.from + this.#chunk);
-      // The range may not be shorter than this, because many requests for few recent minutes would use up the
-      // connections.
+      // A range may not be shorter than this. Otherwise, many requests for a few recent minutes each would
+      // use up the connections.
       const minTo = Math.min(full, range.from + firstChunkMs);
       const at = Math.max(range.from + youngestFromMs, minTo + youngestToMs) + this.#youngMargin;
       return { from: range.from, to: Math.min(full, Math.max(youngest, minTo)), at, range };
@@ -343,7 +345,7 @@ export class ReplayMachine {
   }
 
   /**
-   * Removes a range from the open range that contains it. Returns the removed range with the counters of that
+   * Removes a range from the open range that contains it. Returns the removed range with the counters of the
    * open range.
    */
   #take(range: Window): OpenRange {
@@ -383,7 +385,8 @@ function undeliveredOf(range: Window, end: ReplayEnd): Window[] {
       ? [unprocessedRange].filter(part => part !== undefined)
       : minutesFailed.map(at => ({ from: at, to: at + 1 }));
   const parts = told.flatMap(part => overlap(range, wholeMinutes(part)) ?? []);
-  // The service reports a failure without saying which minutes failed.
+  // The service reports a failure, but does not say which minutes failed, so the whole range counts as
+  // failed.
   if (parts.length === 0) return [range];
   return mergeRanges(parts, () => true).map(({ from, to }) => ({ from, to }));
 }
@@ -409,7 +412,7 @@ const MAX_TRANSIT_MS = SECOND;
 /** Returns the earliest time at which all rates allow the next connection. */
 function nextConnectAt(connects: readonly number[], rates: readonly Rate[], now: number): number {
   const free = rates.map(({ requests, perMs }) => {
-    // Times in the future are ignored: the clock must have been set back.
+    // A connection in the future means that the clock was set back. Such connections are ignored.
     const recent = connects.filter(at => at > now - perMs - MAX_TRANSIT_MS && at <= now);
     return recent.length < requests
       ? now

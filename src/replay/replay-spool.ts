@@ -2,17 +2,17 @@ import { LineFramer } from '../json/line-framer.js';
 import { SpoolFile } from '../storage/spool-file.js';
 
 const SEPARATOR = Buffer.from('\r\n');
-/** The maximum number of chunks in one write, and the number of bytes in one read. */
+/** The maximum number of chunks in one write to disk. */
 const MAX_CHUNKS = 1_000;
 const READ_BYTES = 256 * 1024;
 /** The number of bytes that may wait to be written to disk. If more bytes wait, `add` waits too. */
 const MAX_PENDING_BYTES = 8 * 1024 * 1024;
-/** Records from the spool have no limits, because they were checked when they arrived. */
+/** Records in the spool are read without limits, because the limits were checked when the records arrived. */
 const NO_LIMITS = { maxBytes: Number.POSITIVE_INFINITY, maxDepth: Number.POSITIVE_INFINITY };
 
 /**
  * Holds the records of one connection: in memory up to a limit, then in a temporary file. The connection can
- * therefore be read as fast as the service sends, and the service does not disconnect a slow consumer.
+ * therefore be read as fast as the service sends. Otherwise, the service would disconnect a slow consumer.
  */
 export class ReplaySpool {
   readonly #folder: string;
@@ -32,7 +32,7 @@ export class ReplaySpool {
     this.#maxMemory = maxMemory;
   }
 
-  /** The number of bytes that were added, including separators. */
+  /** The number of bytes that were added, including the separators between records. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -103,7 +103,9 @@ export class ReplaySpool {
     for await (const block of this.#file.blocks(READ_BYTES)) yield [block];
   }
 
-  /** Writes the waiting chunks. Never rejects: the next `add` or `read` throws the error. */
+  /**
+   * Writes the waiting chunks. Never rejects. If a write fails, the next `add` or `read` throws its error.
+   */
   async #writePending(): Promise<void> {
     try {
       this.#file ??= await SpoolFile.open('a replay', this.#folder);
@@ -115,8 +117,8 @@ export class ReplaySpool {
     } catch (error) {
       this.#failure = { error };
     }
-    // This runs in the same turn of the event loop as the last check of `#pending`, so no chunk can have been
-    // added in between, and the next `add` starts a new write.
+    // No `await` comes between the last check of `#pending` and this line, so no chunk was added in between.
+    // The next `add` starts a new write.
     this.#writing = undefined;
   }
 
@@ -126,9 +128,10 @@ export class ReplaySpool {
 }
 
 /**
- * Returns the records with their separators, without copying them. Records that are adjacent in memory
- * already have their separators between them, and become one chunk. Splitting the chunks into records again
- * later costs less than keeping thousands of long-lived objects, which slow down the garbage collector.
+ * Returns chunks that contain the records and a separator after each record, without copying them. Records
+ * that are adjacent in memory become one chunk, because their separators are already between them. Splitting
+ * chunks into records again later is cheaper than keeping thousands of long-lived objects, which slow down
+ * the garbage collector.
  */
 function chunksOf(records: readonly Buffer[]): Buffer[] {
   const chunks: Buffer[] = [];

@@ -40,8 +40,8 @@ const chunkMinutes = (meaning: string, minutes: number) =>
   special<number, number>(
     meaning,
     'whole minutes, in milliseconds',
-    // Ranges are whole minutes. If a range ended within a minute, the rest of that minute would count as
-    // delivered and never be requested.
+    // If a range ended within a minute, the rest of that minute would count as delivered and never be
+    // requested.
     value =>
       Number.isSafeInteger(value) && (value as number) > 0 && (value as number) % MINUTE === 0,
     minutes * MINUTE,

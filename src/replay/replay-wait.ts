@@ -21,7 +21,7 @@ export interface ReplayWait {
   readonly leftMs: number | undefined;
 }
 
-/** A date that is more than this far in the future is refused as a mistake. */
+/** The maximum distance of a window's end from now. A date further in the future is refused as a mistake. */
 const MAX_AHEAD_MS = 366 * DAY;
 
 /** @throws OptionError if the end of the window is too far in the future by the service's clock. */
@@ -42,7 +42,10 @@ interface CurrentWait extends Pick<WaitAction, 'why'> {
   readonly end: () => void;
 }
 
-/** Reports each wait once, even if the wait has several steps or a timer fires a little early. */
+/**
+ * Reports each wait once. A wait can have several steps, and can continue briefly after a timer that fires
+ * early.
+ */
 export class WaitReporter {
   readonly #account: Account;
   #current: CurrentWait | undefined;
@@ -53,7 +56,8 @@ export class WaitReporter {
 
   /**
    * Reports a wait, unless it was already reported. `error` and `failures` describe the previous connection.
-   * Returns the wait if it was not reported before and is not caused by a failure.
+   * Returns the new wait for `onWait`. Returns `undefined` if the wait was already reported, or is caused by
+   * a failure.
    */
   begin(
     { why, ms }: WaitAction,

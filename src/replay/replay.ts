@@ -48,17 +48,16 @@ export interface ReplayOptions {
    */
   readonly fromDate: Timestamp;
   /**
-   * The last minute, exclusive. It may be up to 366 days in the future. The replay then waits until each
-   * minute is 30 minutes old, because the service has it only then; see `onWait`. Required unless
-   * `incremental` is set.
+   * The end of the window, exclusive. It may be up to 366 days in the future. The service has a minute only
+   * when the minute is 30 minutes old, so the replay then waits for each minute; see `onWait`. Required
+   * unless `incremental` is set.
    */
   readonly toDate?: Timestamp | undefined;
   /**
    * For scheduled runs, for example by cron. Each run continues where the last complete run ended, and ends
    * at the newest minute that can be replayed, 31 minutes ago. Only the first run uses `fromDate`. Requires a
-   * sink with a checkpoint; the sink appends to its output. Also requires `onGap`, so that minutes that the
-   * service no longer has are reported instead of failing every later run. Cannot be combined with `toDate`
-   * or a `shard`.
+   * sink with a checkpoint; the sink appends to its output. Also requires `onGap`. Without `onGap`, minutes
+   * that the service no longer has would fail every later run. Cannot be combined with `toDate` or a `shard`.
    * @default false
    */
   readonly incremental?: boolean | undefined;
@@ -67,8 +66,8 @@ export interface ReplayOptions {
   /**
    * A folder for data that does not fit in memory, and for the times of connections. With these times, even a
    * process that restarts often observes the limit of 5 connections in 5 minutes. The folder is created if it
-   * does not exist. If the folder was deleted, a run still resumes from its cursor, but does not know about
-   * earlier connections. If these have used up the limit, the service answers 429, and the run waits.
+   * does not exist. If the folder was deleted, a run still resumes from its cursor, but earlier connections
+   * are unknown. If they have used up the limit, the service answers 429, and the run waits.
    * @default a folder of this user in the system's temporary folder
    */
   readonly folder?: string | undefined;
@@ -79,8 +78,8 @@ export interface ReplayOptions {
   readonly maxMemory?: number | undefined;
   /**
    * The maximum expected size of one connection on disk, in bytes. All activities of a connection are held
-   * back until its final message, and are received again if the connection breaks. A longer range is
-   * requested only if its expected size, judging by the previous range, is below this maximum.
+   * back until its final message, and are received again if the connection breaks. The expected size of a
+   * range is computed from the size of the previous range.
    * @default 1073741824 (1 GiB)
    */
   readonly maxDisk?: number | undefined;
@@ -111,7 +110,8 @@ export interface ReplayOptions {
    */
   readonly shard?: Shard | undefined;
   /**
-   * The cursor of a batch or of an error. The replay resumes from there. A sink with a checkpoint sets it.
+   * The cursor of a batch or of an error. The replay resumes from this cursor. A sink with a checkpoint sets
+   * this option.
    */
   readonly resume?: Cursor | undefined;
 }
@@ -138,21 +138,22 @@ export const REPLAY_OPTIONS = {
  * every minute. After broken connections, failed minutes, incomplete responses, rate limits and server
  * errors, the missing minutes are requested again, at no more than 5 connections in 5 minutes.
  *
- * The first connection requests 16 minutes. After each success, the next requests twice as many, so that a
- * day takes at most 7 connections, and 5 days take 9, see `maxDisk`. Activities are delivered only when the
- * service has confirmed them in the final message of their connection, so a crash never leaves incomplete
- * minutes that look complete. Until then, they wait in memory, or on disk if there are many. The connection
- * is therefore read as fast as the service sends, even if the consumer is slow. Activities arrive in the
- * order of the stream, except for minutes that were requested again.
+ * The first connection requests 16 minutes. After each success, the next connection requests twice as many
+ * minutes. A day therefore takes at most 7 connections, and 5 days take 9, unless `maxDisk` shortens the
+ * ranges. Activities are delivered only when the service has confirmed them in the final message of their
+ * connection, so a crash never leaves incomplete minutes that look complete. Until then, they wait in memory,
+ * or on disk if there are many. The connection is therefore read as fast as the service sends, even if the
+ * consumer is slow. Activities arrive in the order of the stream, except for minutes that were requested
+ * again.
  *
  * Minutes that the service could not deliver are passed to `onGap`, or listed in the error at the end.
  *
  * @throws OptionError immediately, for invalid options and missing settings of the account.
  * @throws HttpError from the flow, for a response that a retry cannot change, such as 401, or with a
- * `Retry-After` above the account's `retry.maxRetryAfterMs`.
+ *   `Retry-After` above the account's `retry.maxRetryAfterMs`.
  * @throws IncompleteError from the flow, if minutes are missing after all other minutes were delivered, or
- * after 20 consecutive connections that confirmed no minute. `missing` lists the minutes, and `cursor` is the
- * cursor to resume from.
+ *   after 20 consecutive connections that confirmed no minute. `missing` lists the minutes, and `cursor` is
+ *   the cursor to resume from.
  * @example
  * await pipeline(
  *   replay(account(), { streamType: 'rulestream', fromDate: '202405150000', toDate: '202405150600' }),
@@ -195,10 +196,7 @@ function reportingReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   });
 }
 
-/**
- * The flow of a shard without minutes. There are such shards if the window has fewer minutes than there are
- * shards.
- */
+/** The flow of a shard without minutes. A window with fewer minutes than shards has such shards. */
 async function* none(): Batches<never> {}
 
 type RecordParser<T> = Pick<ReplayRun<T>, 'parse' | 'idOf' | 'timeOf'>;
@@ -219,11 +217,10 @@ const ACTIVITY_PARSER: RecordParser<Activity> = {
 export const EVENT_PARSER: RecordParser<ComplianceEvent> = {
   parse: parseComplianceEvent,
   idOf: ({ raw }) => createHash('sha256').update(raw).digest('base64'),
-  // The parser returns no time, because the stream may deliver an event in a later minute than its `at`.
+  // The time is unknown, because the stream may deliver an event in a later minute than its `at`.
   timeOf: () => Number.NaN,
 };
 
-/** Checks the options of a replay. @throws OptionError */
 export function checkReplay(call: string, account: Account, options: ReplayOptions) {
   const checked = checkAccountOptions(call, account, REPLAY_OPTIONS, options);
   const { streamType, streamLabel } = checked;
@@ -253,7 +250,8 @@ export function checkReplay(call: string, account: Account, options: ReplayOptio
   const [fromDate, toDate] = [formatTimestamp(window.from), formatTimestamp(window.to)];
   if (window.from >= window.to)
     throw optionError(call, 'toDate', `must be after \`fromDate\` ${fromDate}, got ${toDate}`);
-  // If the service's clock is unknown, the replay first reads it from a response, and checks the window then.
+  // If the service's clock is not known yet, `replayConnections` checks the window as soon as a response
+  // shows the clock.
   if (account.clock.isGiven) refuseFarAhead(call, window, account.clock.now());
   const identity = { replay: url.pathname, fromDate, toDate, ...service };
   return { ...checked, account, url, identity, window, timings };

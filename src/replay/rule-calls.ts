@@ -29,7 +29,7 @@ import {
 
 /** The result of adding a rule. */
 export interface AddedRule extends ReplayRule {
-  /** Whether this call created the rule; `false` also for a rule that already existed, see `reason`. */
+  /** Whether this call created the rule. Also `false` for a rule that already existed; see `reason`. */
   readonly created: boolean;
   /** The message of the service, if the rule was not created. */
   readonly reason?: string | undefined;
@@ -53,7 +53,8 @@ export interface ValidatedRule {
 }
 
 /**
- * The documented limits of 1 MB and 5 MB, read as decimal units because those are stricter than binary ones.
+ * The documented limits of 1 MB and 5 MB. They are read as decimal units, which are smaller than binary
+ * units.
  */
 const ADD_BYTES = 1_000_000;
 const READ_BYTES = 5_000_000;
@@ -105,7 +106,7 @@ export async function addReplayRules(
  * Deletes rules of the replay stream, by value (case-sensitive) or by id.
  *
  * @returns The result for each rule, in the order of `rules`. A rule that does not exist is not an error. If
- * the service answers with just a success status, every rule counts as deleted.
+ *   the service responds with only a success status, every rule counts as deleted.
  * @throws HttpError with status 406 while a replay of the stream runs.
  * @example
  * await replayRules.delete(account(), [{ value: 'snow lang:en' }, { id: '734938587381145604' }]);
@@ -204,7 +205,7 @@ export async function validateReplayRules(
   return results;
 }
 
-/** Adds the usual reason to the error of a call that the service answered with 406. */
+/** Adds the usual reason to the error, if the service answered with 406. */
 async function explained<T>(call: Promise<T>): Promise<T> {
   try {
     return await call;
@@ -270,7 +271,7 @@ const MAX_WAITING = 2_000;
 
 /**
  * Returns the rules of the replay stream as a flow, so that even hundreds of thousands of rules need little
- * memory. After a truncated response, the request is sent again, and the flow continues with the rules that
+ * memory. After a truncated response, the request is sent again. The flow then continues with the rules that
  * it has not delivered yet.
  *
  * @throws OptionError immediately, for invalid options or missing settings of the account.

@@ -41,7 +41,6 @@ export function replayRulesUrl(
   });
 }
 
-/** The body of a request, and the items that it contains. */
 interface RuleBody<T> {
   readonly body: string;
   readonly items: readonly T[];
@@ -49,8 +48,8 @@ interface RuleBody<T> {
 
 /**
  * Splits items into bodies `{"rules":[...]}` or `{"rule_ids":[...]}` of at most `maxBytes` each. `print`
- * returns the JSON of an item. It is needed because ids are bare 64-bit integers, which `JSON.stringify`
- * cannot write.
+ * returns the JSON of an item. `JSON.stringify` is not used for this, because it cannot write ids, which are
+ * bare 64-bit integers.
  */
 export function* ruleBodies<T>(
   key: 'rules' | 'rule_ids',
@@ -89,7 +88,7 @@ export interface RuleVerdict {
   readonly value: string | undefined;
   readonly id: string | undefined;
   /**
-   * Whether the rule was created, was deleted or is valid, depending on the request; `undefined` if the
+   * Whether the rule was created, was deleted or is valid, depending on the request. `undefined` if the
    * response does not say.
    */
   readonly passed: boolean | undefined;
@@ -98,8 +97,8 @@ export interface RuleVerdict {
 }
 
 /**
- * Reads the verdicts from the body of a response. For adding and deleting, the service documents only the
- * status, so a body that is empty or not about rules has no verdicts.
+ * Parses the verdicts in the body of a response. For adding and deleting, the service documents only the
+ * status. A body that is empty or not about rules therefore has no verdicts.
  */
 export function ruleVerdicts(
   body: string,
@@ -155,7 +154,6 @@ export function checkReplayRules(
   return rules;
 }
 
-/** Emits warnings about rules that will be added. */
 export function warnOfReplayRules(call: string, rules: readonly NewRule[]): void {
   warnOfRules(
     call,
@@ -174,7 +172,7 @@ function mustBeObjects(
     throw optionError(call, option, textRuleProblem(rules) ?? `must be an array of ${wanted}`);
 }
 
-/** Checks rules to delete, which are given by value or by id. @throws OptionError */
+/** Checks rules to delete. Each must have either a value or an id. @throws OptionError */
 export function checkRulesToDelete(
   call: string,
   rules: readonly unknown[],

@@ -30,8 +30,8 @@ export interface ReplayRun<T> extends ConnectionOptions {
   readonly maxDisk: number;
   readonly resume: Cursor | undefined;
   /**
-   * Whether the window begins where the last run ended, and ends at the newest available minute. `window`
-   * then applies only to the first run.
+   * Whether the window begins where the last run ended, and ends at the newest available minute. Only the
+   * first run uses `window`.
    */
   readonly incremental?: boolean | undefined;
   readonly onGap: ((gap: Gap) => unknown) | undefined;
@@ -46,7 +46,7 @@ export interface ReplayRun<T> extends ConnectionOptions {
 /**
  * Yields all activities of a window, without duplicates. Activities of a connection are held back until its
  * final message, then delivered with a cursor after them. Therefore, only confirmed activities are ever
- * delivered or committed. The next connection is read while they are delivered.
+ * delivered or committed. While they are delivered, the next connection is already received.
  */
 export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   const { account, identity, window, timings } = job;
@@ -82,8 +82,7 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   const coming = replayConnections(job, machine, { folder, spools, signal, progress });
   try {
     for await (const { spool, state, damaged, inParts } of readAhead(coming, 1)) {
-      // If one connection received a whole range, its activities can be duplicated only within that
-      // connection.
+      // If no other connection receives these minutes, duplicates can occur only within this connection.
       const ids = inParts ? seen : new SeenIds();
       const timeOf = inParts ? job.timeOf : () => Number.NaN;
       for (const { record, error } of damaged) await skip(record, error);
@@ -115,16 +114,16 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   } catch (error) {
     throw error instanceof GaveUp ? gaveUpError(machine.state, timings, cursor, error) : error;
   } finally {
-    // The next connection may already have started. It writes to the folder and counts towards the limit, so
-    // wait until it has ended.
+    // The next connection may already have started. Wait for its end, because it writes to the folder and
+    // counts towards the limit.
     ours.abort(new Error('The replay is no longer read'));
     await coming.return();
     ours.unlink();
     for (const spool of spools) await spool.close();
   }
   await reportGaps(job, machine.state, cursor, run.signal);
-  // The next run starts after these gaps. The cursor does not keep them, because the next run would report
-  // them again.
+  // The next run starts after these gaps. The cursor does not contain them. Otherwise, the next run would
+  // report them again.
   if (until !== undefined) {
     const done = { ...machine.state, open: [], gaps: [] };
     yield { items: [], cursor: replayCursor(identity, done, seen, until), origin: job.url.href };
@@ -144,7 +143,7 @@ function damagedError(
 }
 
 /**
- * Returns the end of an incremental run that starts now. The last minute before this end can already be
+ * Returns the end of an incremental run that starts now: the last minute before this end can already be
  * replayed.
  */
 function endOfRun<T>({ account, timings }: ReplayRun<T>, from: number): number {
@@ -154,7 +153,7 @@ function endOfRun<T>({ account, timings }: ReplayRun<T>, from: number): number {
 }
 
 /**
- * Returns the state for the minutes that an earlier run left open, and for the minutes after the end of that
+ * Returns the state for the minutes that an earlier run left open, and for the minutes since the end of that
  * run.
  */
 function nextState<T>(

@@ -50,13 +50,13 @@ export const SYNC_OPTIONS = {
 
 /**
  * Makes the rules of the replay stream equal to a list. Adds missing rules, deletes rules that are not in the
- * list, and does not change the others. Calling it again changes nothing, or completes an earlier call that
+ * list, and does not change the others. A second call changes nothing, or completes an earlier call that
  * failed.
  *
  * New rules are first validated by the service, if it supports this, and added before any rule is deleted. If
  * the service refuses a new rule, nothing is deleted. For a while, the stream has both the old and the new
- * rules. Only a rule whose tag changes is missing from the stream between the last two requests, because a
- * stream can have each value only once.
+ * rules. A stream can have each value only once, so a rule whose tag changes is deleted and added again.
+ * Between these two requests, the rule is missing from the stream.
  *
  * @throws RulesError if the service says that a new rule is invalid; `results` has the reasons.
  * @throws HttpError with status 406 while a replay of the stream is connected.
@@ -164,8 +164,8 @@ async function validate(
 }
 
 /**
- * Returns no results if the response shows that the service does not have the undocumented validation call.
- * The rules are then used without validation.
+ * Returns no results if the response shows that the service lacks the undocumented validation call. The rules
+ * are then added without validation.
  */
 function withoutValidation(error: unknown): [] {
   if (error instanceof DataError || (error instanceof HttpError && error.status === 404)) return [];
