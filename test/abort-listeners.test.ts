@@ -64,38 +64,38 @@ const REPORT = {
 const discard = () => new Writable({ write: (_chunk, _encoding, done) => done() });
 
 const CALLS: Readonly<Record<string, () => Promise<unknown>>> = {
-  'a call': () => addReplayRules(acme, [{ value: 'snow' }], { signal }),
-  'a call that is retried': () => {
+  'a request': () => addReplayRules(acme, [{ value: 'snow' }], { signal }),
+  'a request that is retried': () => {
     server.script.push(status(503), status(503));
     return addReplayRules(acme, [{ value: 'snow' }], { signal });
   },
-  'a call that is refused': () => {
+  'a request that the service rejects': () => {
     server.script.push(status(400));
     return addReplayRules(acme, [{ value: 'snow' }], { signal }).catch(() => {});
   },
-  'a call with an answer that is none': () => {
+  'a request with an invalid response': () => {
     server.script.push(json('usage'));
     return usage(acme, { signal }).catch(() => {});
   },
-  'a wait for a turn': async () => {
+  'a wait for the rate limit': async () => {
     const pace = new RateLimiter([{ requests: 1, perMs: 5 }]);
     const call = async () => (await pace.acquire(undefined, signal)).responded();
     await Promise.all([1, 2, 3].map(call));
   },
-  'a listing': () => collect()(listReplayRules(acme, { signal })),
-  'a listing that is left early': async () => {
+  'a list of rules': () => collect()(listReplayRules(acme, { signal })),
+  'a list of rules whose reader stops early': async () => {
     for await (const _rule of listReplayRules(acme, { signal })) break;
   },
-  'rows of a call': async () => {
+  'the rows of a usage report': async () => {
     server.script.push(json(REPORT));
     await collect()(usageRows(acme, { signal }));
   },
-  'a search, sliced': () => {
+  'a search in slices': () => {
     server.otherwise = searchPages(januaryPosts(50));
     const dates = { fromDate: '202401010000', toDate: '202401310000' };
     return pipeline(search(acme, { ...SNOW, ...dates, slices: 3 }), collect(), { signal });
   },
-  'a search that is left early': async () => {
+  'a search whose reader stops early': async () => {
     server.otherwise = searchPages(januaryPosts(50));
     for await (const _batch of search(acme, SNOW).batches({ signal })) break;
   },
@@ -103,24 +103,25 @@ const CALLS: Readonly<Record<string, () => Promise<unknown>>> = {
     server.otherwise = status(401);
     return pipeline(search(acme, SNOW), collect(), { signal }).catch(() => {});
   },
-  'an operator': () =>
+  'a pipeline with mapAsync()': () =>
     pipeline(
       numbers(),
       mapAsync(async n => n, { concurrency: 2 }),
       collect(),
       { signal },
     ),
-  'a sink by itself': () => files({ path: path.join(folder, '1.txt') })(numbers(), { signal }),
-  'a sink with a checkpoint': () => {
+  'files() called without a pipeline': () =>
+    files({ path: path.join(folder, '1.txt') })(numbers(), { signal }),
+  'files() with a checkpoint': () => {
     const checkpoint = path.join(folder, 'checkpoint');
     return files({ path: path.join(folder, '2.txt'), checkpoint })(numbers(), { signal });
   },
-  'a sink to a stream': () => stdout({ stream: discard() })(numbers(), { signal }),
-  'a pipeline into a stream': () => pipeline(numbers(), stdout({ stream: discard() }), { signal }),
+  'stdout() called without a pipeline': () => stdout({ stream: discard() })(numbers(), { signal }),
+  'a pipeline into stdout()': () => pipeline(numbers(), stdout({ stream: discard() }), { signal }),
 };
 
-describe('a long-lived signal', () => {
-  it.each(Object.keys(CALLS))('has no listener after %s', async name => {
+describe('an abort signal that many calls share', () => {
+  it.each(Object.keys(CALLS))('has no listener left after %s', async name => {
     const stream = new RulesStream(server);
     for (let n = 0; n < 5; n++) stream.hold(`rule ${n}`);
     for (let times = 0; times < 3; times++) {

@@ -8,12 +8,15 @@ afterTests(async () => {
   cleaned++;
 });
 
-describe('a cleanup function that a test helper registers', () => {
-  it.each([0, 1])('has run %i times before this test', before => {
-    expect(cleaned).toBe(before);
-  });
+describe('afterTests()', () => {
+  it.each([0, 1])(
+    'runs the cleanup function after each test (runs before this test: %i)',
+    before => {
+      expect(cleaned).toBe(before);
+    },
+  );
 
-  it('runs after every test without a hook in the test file', () => {
+  it('is used by every test helper instead of the hooks of Vitest', () => {
     const modules = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' }).filter(
       name => name.endsWith('.ts') && !name.endsWith('.test.ts') && name !== 'setup.ts',
     );

@@ -216,7 +216,7 @@ describe('the imports of the source files', () => {
     files.map(file => [file, importsOf(file).filter(target => files.includes(target))]),
   );
 
-  it('are checked for every file of src', () => {
+  it('have allowed directions defined for every file and folder in src', () => {
     expect(files.length).toBeGreaterThan(10);
     expect([...new Set(files.map(entryOf))].filter(entry => !(entry in ARROWS))).toEqual([]);
   });
@@ -259,15 +259,15 @@ describe('a WebAssembly module', () => {
     expect(namesOf(/\bnew WebAssembly\./)).toEqual(OWNERS);
   });
 
-  it('has memory addresses that only this one file uses', () => {
+  it('has memory addresses that the file that instantiates it does not export', () => {
     for (const owner of OWNERS) expect(texts.get(owner)).not.toMatch(/^export const \w+ = [\d(]/m);
   });
 });
 
-describe('importing the library', () => {
+describe('importing millrace', () => {
   const loaded = [...loadedWith(path.join(SOURCE, 'index.ts'))];
 
-  it('loads each large package only when it is used', () => {
+  it('loads no large package such as lmdb or undici', () => {
     const packages = loaded.filter(name => !path.isAbsolute(name) && !name.startsWith('node:'));
     expect(packages.toSorted()).toEqual([
       ...['asciichart', 'fastest-levenshtein', 'minipass', 'minizlib', 'oauth-1.0a', 'p-limit'],

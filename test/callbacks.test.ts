@@ -244,7 +244,7 @@ const OTHERS: typeof RUNS = {
 };
 
 const canRun = (name: string) => !name.startsWith('jetstream/') || hasNatsServer;
-if (!hasNatsServer) it.skip(`callbacks of jetstream ${INSTALL}`);
+if (!hasNatsServer) it.skip(`the test of the callbacks of millrace/jetstream ${INSTALL}`);
 
 const runnable = Object.entries({ ...RUNS, ...OTHERS }).filter(([name]) => canRun(name));
 describe.each(runnable)('the callback %s', (_, run) => {
@@ -278,7 +278,7 @@ describe.each(runnable)('the callback %s', (_, run) => {
   });
 });
 
-it('this file tests every callback of a public function', async () => {
+it('every callback of a public function has a test in callbacks.test.ts', async () => {
   const found: string[] = [];
   for (const file of await readdir('src', { recursive: true })) {
     if (!file.endsWith('.ts') || file.startsWith('service/')) continue;

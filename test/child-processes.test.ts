@@ -14,7 +14,7 @@ function isRunning(pid: number): boolean {
 }
 
 it.skipIf(process.platform !== 'linux')(
-  'killing a child kills every process that it has started',
+  'killing a child process kills every process that it has started',
   async () => {
     const child = spawn('bash', ['-c', 'sleep 1000 & echo $!; wait']);
     const text = await new Promise(resolve => child.stdout.once('data', resolve));
@@ -28,7 +28,7 @@ it.skipIf(process.platform !== 'linux')(
 );
 
 it.skipIf(process.platform !== 'linux')(
-  'a child ends when the script that started it is stopped by a signal',
+  'a child process ends when the script that started it is stopped by a signal',
   async () => {
     const script = spawn(
       process.execPath,
@@ -46,7 +46,7 @@ it.skipIf(process.platform !== 'linux')(
   },
 );
 
-it('a child that has ended or never started is not killed', async () => {
+it('a child process that has ended or never started is not killed', async () => {
   const child = spawn(process.execPath, ['-e', '']);
   await new Promise(resolve => child.once('exit', resolve));
   spawn('/no/such/command', []).once('error', () => {});

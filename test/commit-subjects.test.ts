@@ -74,13 +74,13 @@ it('commit-subjects checks only the last commit of a shallow clone without main'
 });
 
 it.each([
-  ['a subject of 72 characters', `${'x'.repeat(72)}\n\n${LONG}\n`, true],
-  ['a subject of 73 characters', `${'x'.repeat(73)}\n`, false],
-  ['a subject that continues in the second line', `${'x'.repeat(70)}\nand more\n`, false],
-  ['a subject with 72 characters beyond ASCII', '🙂'.repeat(72), true],
-  ['a fixup of a subject of 72 characters', `fixup! ${'x'.repeat(72)}\n`, true],
-  ['a comment of the editor', `Add a file\n# ${'x'.repeat(80)}\n`, true],
-])('commit-subjects as a hook: %s', async (_, message, isAccepted) => {
+  ['accepts a subject of 72 characters', `${'x'.repeat(72)}\n\n${LONG}\n`, true],
+  ['refuses a subject of 73 characters', `${'x'.repeat(73)}\n`, false],
+  ['refuses a subject that continues in the second line', `${'x'.repeat(70)}\nand more\n`, false],
+  ['accepts a subject of 72 characters beyond ASCII', '🙂'.repeat(72), true],
+  ['accepts a fixup of a subject of 72 characters', `fixup! ${'x'.repeat(72)}\n`, true],
+  ['ignores a long comment of the editor', `Add a file\n# ${'x'.repeat(80)}\n`, true],
+])('commit-subjects as a commit-msg hook %s', async (_, message, isAccepted) => {
   const file = path.join(folder, 'COMMIT_EDITMSG');
   await writeFile(file, message);
   expect((await complaints(folder, file)) === '').toBe(isAccepted);

@@ -91,7 +91,7 @@ function start(words: readonly string[], env: NodeJS.ProcessEnv = {}) {
 const healthCheck = (): Promise<Ended> => start(wordsOf('HEALTHCHECK')).ended;
 
 describe('the Docker image', () => {
-  it('runs Node on the slim base image with the package that a clone of the repository packs', () => {
+  it('is based on node:24-slim, and installs the package that a clone of the repository packs', () => {
     const bases = instructions.filter(([name]) => name === 'FROM').map(([, value]) => value);
     expect(bases).toEqual(['node:24-slim AS pack', 'node:24-slim AS install', 'node:24-slim']);
     const runs = instructions.filter(([name]) => name === 'RUN').map(([, value]) => value);
@@ -99,7 +99,7 @@ describe('the Docker image', () => {
     expect(runs[1]).toMatch(/npm install .*\/packed\/\*\.tgz$/);
   });
 
-  it('runs as an ordinary user, who owns the volume for the state', () => {
+  it('runs as the user node, who owns the volume for the state', () => {
     const names = image.map(([name]) => name);
     expect(instruction('USER')).toBe('node');
     expect(names.indexOf('USER')).toBeLessThan(names.indexOf('ENTRYPOINT'));

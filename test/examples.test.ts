@@ -217,7 +217,7 @@ describe('the example', () => {
     expect(await linesIn('out/job/rain.jsonl', 'out/job/football.jsonl')).toEqual(lines);
   });
 
-  it('07-stored-files-by-tag: splits the posts of a folder by tag, and is the example that others name if their folder is missing', async () => {
+  it('07-stored-files-by-tag: splits posts by tag, and is named in the errors of 04-local-archive and 05-try-rules if its folder is missing', async () => {
     const readers = ['04-local-archive.ts', '05-try-rules.ts'];
     for (const example of readers) {
       const { code, stdout, stderr } = await run(example);

@@ -349,7 +349,7 @@ describe('the page on bundlers and CommonJS', () => {
     blocksOf(page, 'js').filter(
       code => process.features.require_module === true || !code.includes('require('),
     ),
-  )('has a CommonJS example that runs: %s', async code => {
+  )('has a CommonJS example that runs (case %#)', async code => {
     const script = path.join(project, 'page.cjs');
     await writeFile(script, code);
     const { stderr } = await exec(process.execPath, [script]);

@@ -175,7 +175,7 @@ describe('the prose of the project', () => {
   });
 
   it.each(COMMENT_PHRASES.map(([, instead, example]) => [example, instead] as const))(
-    'may contain only outside comments: %s',
+    'must not contain in comments, but may contain elsewhere: %s',
     (example, instead) => {
       const comment = `const one = 1;\n/**\n * ${example.replaceAll(' ', '\n * ')}\n */`;
       const [found = '', ...others] = findPhrases(commentsOf(comment), COMPILED_FOR_COMMENTS);
@@ -188,7 +188,7 @@ describe('the prose of the project', () => {
   );
 
   it.each(PHRASES.map(([, instead, example]) => [example, instead] as const))(
-    'may not contain: %s',
+    'must not contain: %s',
     (example, instead) => {
       const found = findPhrases(`/**\n * ${example.replaceAll(' ', '\n * ')}\n */`);
       expect(found.some(one => one.endsWith(instead))).toBe(true);

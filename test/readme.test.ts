@@ -68,7 +68,7 @@ describe('the documentation pages', () => {
     expect([...named].map(match => match[1]).toSorted()).toEqual(exampleNames.toSorted());
   });
 
-  it.each(pages)('$name has no broken links', ({ name, text }) => {
+  it.each(pages)('have no broken links: $name', ({ name, text }) => {
     for (const [, link = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
       if (/^https?:/.test(link)) continue;
       const [file = '', anchor] = link.split('#');
@@ -81,7 +81,7 @@ describe('the documentation pages', () => {
     }
   });
 
-  it.each(pages)('$name has no empty cell in a table', ({ text }) => {
+  it.each(pages)('have no empty cell in a table: $name', ({ text }) => {
     expect(text).not.toMatch(/^\|.*undefined/m);
     expect(text).not.toMatch(/<!--|service\.md/);
   });
@@ -129,21 +129,27 @@ const OPTION_TABLES = [
   ['src/service/README.md', 'Options', 'Option', 'service:ServiceOptions'],
 ] as const;
 
-describe('an option table of the pages', () => {
-  it.each(OPTION_TABLES)('for %s matches the code: %s, %s', (page, heading, column, type) => {
-    const named = tableOf(pageNamed(page), heading, column).flatMap(row => namesIn(row[0]));
-    expect(named.toSorted()).toEqual(membersOf(type).toSorted());
-  });
+describe('an option table of the documentation pages', () => {
+  it.each(OPTION_TABLES)(
+    'lists exactly the options in the code: %s, %s, %s',
+    (page, heading, column, type) => {
+      const named = tableOf(pageNamed(page), heading, column).flatMap(row => namesIn(row[0]));
+      expect(named.toSorted()).toEqual(membersOf(type).toSorted());
+    },
+  );
 
   it.each([
     ['Publishing', 'jetstream:ToJetStreamOptions'],
     ['Reading', 'jetstream:FromJetStreamOptions'],
-  ])('for JetStream matches the code, besides the connection: %s', (heading, type) => {
-    const rows = tableOf(pageNamed('src/jetstream/README.md'), heading, 'Option');
-    const named = rows.flatMap(row => namesIn(row[0]));
-    const shared = membersOf('jetstream:JetStreamConnectionOptions');
-    expect([...named, ...shared].toSorted()).toEqual(membersOf(type).toSorted());
-  });
+  ])(
+    'for JetStream lists exactly the options in the code except the connection: %s',
+    (heading, type) => {
+      const rows = tableOf(pageNamed('src/jetstream/README.md'), heading, 'Option');
+      const named = rows.flatMap(row => namesIn(row[0]));
+      const shared = membersOf('jetstream:JetStreamConnectionOptions');
+      expect([...named, ...shared].toSorted()).toEqual(membersOf(type).toSorted());
+    },
+  );
 
   it('for a search with rules lists the options that differ from a search', () => {
     const page = pageNamed('src/search/README.md');

@@ -57,7 +57,7 @@ describe('the page src/SECURITY.md', () => {
     ["it.skipIf(isMissing || !isNightly)('one', () => {})", 'isNightly'],
     ["if (isNightly) it('one', () => {})", 'isNightly'],
     ["it.skip('one', () => {}); describe('all', () => { it('one', () => {}) })", 'twice'],
-  ])('would fail its check with a test that does not run: %s', (text, state) => {
+  ])('is checked by code that recognizes which tests run: %s', (text, state) => {
     expect(statesIn(text).get('one')).toBe(state);
   });
 });

@@ -14,7 +14,7 @@ describe('the list of tests that npm test skips', () => {
     },
   );
 
-  it('is searched by file and a part of the title', () => {
+  it('contains a test only if its file and a part of its title match', () => {
     expect(
       isSkipped(
         'test/storage/lock.test.ts',

@@ -133,7 +133,7 @@ describe('the release workflow', () => {
 
   it.each<[string, exitCode: number, http.RequestListener, Readonly<Record<string, string>>?]>([
     ['the registry knows of no vulnerability', 0, answered({})],
-    ['there is one', 1, answered({ undici: [ADVISORY] })],
+    ['the registry knows of a vulnerability', 1, answered({ undici: [ADVISORY] })],
     ['the registry has no such address', 1, (_, response) => response.writeHead(404).end('{}')],
     ['the connection breaks', 1, request => request.socket.destroy()],
     ['the response is a page', 1, (_, response) => response.end('<html>')],
@@ -253,7 +253,7 @@ describe('the release notes', () => {
     ['v1x10.0', undefined],
     ['v2.0.0', undefined],
   ])(
-    'are the section of the changelog for the tag, without which the release stops: %s',
+    'are the changelog section of the tag, or stop the release if there is none: %s',
     async (tag, notes) => {
       const folder = await temporaryFolder();
       await writeFile(path.join(folder, 'CHANGELOG.md'), CHANGELOG);

@@ -510,7 +510,7 @@ describe('a wrong call', () => {
     ['safeName', 'maxBytes', ['snow', 1]],
     ['usage.table', 'report', [Promise.resolve({})]],
     ['users.signInAddress', 'token', [acme, 'token']],
-  ] as const)('of %s names the wrong argument `%s` (%#)', (name, option, args) => {
+  ] as const)('of %s names the wrong argument `%s` (case %#)', (name, option, args) => {
     const error = thrownBy(() => callNamed(name)(...args));
     expect(error).toBeInstanceOf(millrace.OptionError);
     expect((error as millrace.OptionError).option).toBe(option);
@@ -518,7 +518,7 @@ describe('a wrong call', () => {
 });
 
 describe('a stage of a pipeline', () => {
-  it('is listed in this test, as is every other export except classes', () => {
+  it('is listed in wrong-calls.test.ts, as is every other export except classes', () => {
     const listed = [...Object.keys(STAGES), ...OTHERS];
     expect(listed.toSorted()).toEqual([...EXPORTS.keys()].sort());
   });

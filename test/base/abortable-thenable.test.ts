@@ -13,12 +13,15 @@ it.each([
   ['null', null, false],
   // biome-ignore lint/suspicious/noThenProperty: what it is about.
   ['an object whose `then` is no function', { then: 1 }, false],
-])('isThenable and isStrayPromise classify %s', (_, value, is) => {
-  expect(isThenable(value)).toBe(is);
-  expect(isStrayPromise(value)).toBe(is);
-});
+])(
+  'isThenable and isStrayPromise return true only for an object with a `then` function: %s',
+  (_, value, is) => {
+    expect(isThenable(value)).toBe(is);
+    expect(isStrayPromise(value)).toBe(is);
+  },
+);
 
-it('refusePromise causes no unhandled rejection for a promise that rejects', async () => {
+it('refusePromise causes no unhandled rejection if the refused promise rejects', async () => {
   const unhandled: unknown[] = [];
   const listen = (reason: unknown) => unhandled.push(reason);
   process.on('unhandledRejection', listen);

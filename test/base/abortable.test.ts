@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { abortable, LinkedAbort } from '../../src/base/abortable.js';
 
-describe('a signal', () => {
+describe('an abort signal', () => {
   it('has a listener only while a call waits', async () => {
     const controller = new AbortController();
     let resolve = () => {};

@@ -123,7 +123,7 @@ describe('a channel', () => {
     expect(added).toBe(3);
   });
 
-  it('counts an item against its limit until the reader shifts it', async () => {
+  it('counts an item against its limit until the reader removes it', async () => {
     const channel = new Channel<string>(1);
     let hasRoom = false;
     const adding = channel.add(['a']).then(() => {
@@ -138,7 +138,7 @@ describe('a channel', () => {
     expect(channel.shift()).toBe(undefined);
   });
 
-  it('rejects new items after it has failed, so that no producer counts them as delivered (faults matrix, compliance)', async () => {
+  it('rejects new items after it has failed, so that no producer counts them as delivered (regression: faults matrix, compliance)', async () => {
     const channel = new Channel<number>(10);
     const failure = new Error('failed');
     await channel.add([1]);
@@ -202,7 +202,7 @@ describe('a channel', () => {
     expect(await channel.ready()).toBe(true);
   });
 
-  it('wakes a waiting reader exactly once if it is poked without items', async () => {
+  it('makes ready() resolve exactly once after poke(), even if no item was added', async () => {
     const channel = new Channel<number>(1);
     channel.poke();
     expect(await channel.ready()).toBe(true);

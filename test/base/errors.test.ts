@@ -39,10 +39,14 @@ describe('withOrigin', () => {
   });
 
   it.each([
-    ['has an origin', new DataError('Not a post', { position: { origin: 'other' } }), 'posts'],
-    ['is not about data', new TypeError('mine'), 'posts'],
-    ['has none to add', new DataError('Not a post'), undefined],
-  ])('rethrows unchanged an error that %s', (_, error, origin) => {
+    [
+      'the error already has an origin',
+      new DataError('Not a post', { position: { origin: 'other' } }),
+      'posts',
+    ],
+    ['the error is not a DataError', new TypeError('mine'), 'posts'],
+    ['no origin is given', new DataError('Not a post'), undefined],
+  ])('rethrows the same error if %s', (_, error, origin) => {
     expect(thrownBy(error, origin)).toBe(error);
     expect(errorWithOrigin(origin, error)).toBe(error);
   });

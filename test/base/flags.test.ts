@@ -26,7 +26,7 @@ describe('command-line flags', () => {
     expect(help).toContain('  --is-fast                      whether it is fast\n');
   });
 
-  it('convert an argument that the option accepts, and keep any other argument unchanged', () => {
+  it('convert a valid argument to the type of its option, and keep an invalid argument unchanged', () => {
     const given = {
       limit: '12',
       columns: 'id, text',
@@ -83,7 +83,7 @@ describe('command-line flags', () => {
     });
   });
 
-  it('accept the name of a flag as a value after an equals sign', () => {
+  it('accept a value after an equals sign even if it looks like another flag', () => {
     expect(parseFlags('millrace search', FLAGS, ['--from-date=--limit', '--limit=5'])).toEqual({
       values: { 'from-date': '--limit', limit: '5' },
       positionals: [],

@@ -27,7 +27,7 @@ it.each([
 });
 
 it.each(['127.1', '0177.0.0.1', '2130706433', '::1', ''])(
-  'isLoopback refuses %j, a host name that no URL has normalized',
+  'isLoopback refuses %j, which no URL has as its host name',
   name => {
     expect(isLoopback(name)).toBe(false);
   },

@@ -84,7 +84,7 @@ describe('redact', () => {
       expect(shown).not.toContain(Buffer.from('canary/pa55').toString(bytes).slice(0, 12));
   });
 
-  it('removes a secret in base64 of each alphabet, even without padding', () => {
+  it('removes a secret in base64 or base64url, even without padding', () => {
     // The base64 of this word contains `+`, `/` and padding, which differ between the alphabets.
     const word = 'pass>?>?>ü';
     const base64 = Buffer.from(word).toString('base64');
@@ -101,11 +101,11 @@ describe('redact', () => {
     ['pass%', encodeURIComponent],
     ['pass&', (text: string) => html(text, () => '&amp;')],
     ['pass&', (text: string) => html(text, () => '&#38;')],
-  ])('removes the last character of %j whole if it is escaped', (word, encode) => {
+  ])('removes the whole escape of the last character of the secret %j', (word, encode) => {
     expect(whileSecret([word], () => redact(`<${encode(word)}>`))).toBe('<[redacted]>');
   });
 
-  it('removes any secret in the encodings of requests and responses', () => {
+  it('removes any secret in each encoding that requests and responses use', () => {
     const encodings: readonly ((text: string) => string)[] = [
       text => text,
       encodeURIComponent,
@@ -129,7 +129,7 @@ describe('redact', () => {
     );
   });
 
-  it('does not change other text', () => {
+  it('does not change text without a secret', () => {
     expect(whileSecret([word], () => redact('nothing here'))).toBe('nothing here');
   });
 
@@ -172,7 +172,7 @@ describe('redact', () => {
     whileSecret(['stations'], () => expect(redact('substations2')).toBe('sub[redacted]2'));
   });
 
-  it('keeps removing a secret until its last holder releases it', () => {
+  it('removes a secret that was protected twice until it is released twice', () => {
     const [one, other] = [protect('canary-twice'), protect('canary-twice')];
     one();
     expect(redact('canary-twice')).toBe('[redacted]');
@@ -206,7 +206,7 @@ describe('an error of the library', () => {
     expect((error.cause as Error).message).toBe('[redacted]');
   });
 
-  it('shows no part of a secret that its cause has truncated', () => {
+  it('shows no part of a secret that the message of its cause has cut off', () => {
     const page = `{"a": ${'"x", '.repeat(10)}${word}${' '.repeat(50)}}`;
     const error = whileSecret([word], () => {
       try {

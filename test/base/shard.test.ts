@@ -76,14 +76,14 @@ describe('the shards of a window', () => {
     });
   });
 
-  it('differ from their mean length by at most one minute', () => {
+  it('differ in length from the mean by at most one minute', () => {
     partsOf((parts, { minutes, n }) => {
       for (const { from, to } of parts)
         expect(Math.abs((to - from) / MINUTE - minutes / n)).toBeLessThanOrEqual(1);
     });
   });
 
-  it('are never more than the minutes of the window', () => {
+  it('are never more numerous than the minutes of the window', () => {
     partsOf((parts, { minutes, n }) => expect(parts.length).toBe(Math.min(n, minutes)));
   });
 });
@@ -208,7 +208,7 @@ describe('a shard', () => {
   });
 });
 
-describe('all shards of a source', () => {
+describe('all shards together', () => {
   let service: Service;
   let addresses: Awaited<ReturnType<Service['start']>>;
   beforeAll(async () => {
@@ -217,7 +217,7 @@ describe('all shards of a source', () => {
   });
   afterAll(() => service.stop());
 
-  it('deliver the same posts in the same order as the whole search', async () => {
+  it('deliver the same posts in the same order as the search without shards', async () => {
     const now = service.clock.now();
     const fromDate = formatTimestamp(now - 2 * DAY);
     const toDate = formatTimestamp(now - HOUR);
@@ -251,7 +251,7 @@ describe('all shards of a source', () => {
     expect(shards.map(({ length }) => length > 0).filter(Boolean).length).toBeLessThanOrEqual(1);
   });
 
-  it('deliver every file and every line of the report of a job exactly once', async () => {
+  it('deliver every file of a job and every line of its report exactly once', async () => {
     const acme = account({ ...addresses, limits: { jobReads: [], jobCreation: [] } }, {});
     const job = await runJob(acme, {
       title: 'shared',
@@ -309,7 +309,7 @@ describe('all shards of a source', () => {
     );
   });
 
-  it('deliver the same posts as the whole replay', async () => {
+  it('deliver the same posts as the replay without shards', async () => {
     const to = Math.floor(service.clock.now() / MINUTE) * MINUTE - 2 * HOUR;
     const acme = account({ ...addresses, limits: { replay: [] } }, {});
     const window = {

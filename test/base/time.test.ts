@@ -40,7 +40,7 @@ describe('timestamps YYYYMMDDHHMM', () => {
     expect(parseTimestamp(text)).toBeUndefined();
   });
 
-  it('are parsed from any string without throwing', () => {
+  it('cause no exception when any string is parsed as one', () => {
     fc.assert(
       fc.property(fc.string(), text => {
         const ms = parseTimestamp(text);

@@ -7,7 +7,7 @@ import { jsonIn } from '../../src/command/command.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 it.each(['', '\ufeff'])(
-  'a script that a command prints reads a JSON file that starts with %j',
+  'a script that a command prints can read a JSON file with %j before the JSON',
   async mark => {
     const file = path.join(await temporaryFolder(), 'rules.json');
     await writeFile(file, `${mark}[{"value":"tea \ufeff"}]`);

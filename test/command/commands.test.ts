@@ -60,7 +60,7 @@ describe('the commands of millrace', () => {
     ['posts/{day}', 'files'],
     ['v1.2/{day}.gz', 'files'],
     ['-', 'stdout'],
-  ])('write the file %s with the sink %s', async (out, sink) => {
+  ])('choose for the file %s the sink %s', async (out, sink) => {
     expect(await stagesOf('convert', ['archive'], { out })).toEqual([
       ...['localFiles', 'gunzip', 'jsonLines', 'activities', 'dedupe', sink],
     ]);
@@ -97,7 +97,7 @@ describe('the commands of millrace', () => {
     );
   });
 
-  it('do something different with each flag than without it', async () => {
+  it('behave differently with each flag than without it', async () => {
     for (const { name, command } of commands)
       for (const flag of command.flags ?? []) {
         const [args, others] = CALLS[name] ?? [];
@@ -110,7 +110,7 @@ describe('the commands of millrace', () => {
       }
   });
 
-  it('ignore no flag because another flag is given', async () => {
+  it('ignore no flag when it is combined with another flag', async () => {
     const ignored: string[] = [];
     for (const { name, command } of commands)
       for (const [out, flag, other] of pairsOfFlags(command)) {
@@ -134,7 +134,7 @@ describe('the commands of millrace', () => {
     expect(ignored).toEqual([]);
   });
 
-  it('can parse the examples in their help, which fits on a screen', async () => {
+  it('parse the examples in their help, which has at most 24 lines', async () => {
     for (const { name, command } of commands) {
       for (const example of command.examples) {
         const [words = ''] = example.split(/ [<>] /);

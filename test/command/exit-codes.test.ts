@@ -34,7 +34,7 @@ describe('inFlags', () => {
       'Settings are missing: `label` (MILLRACE_LABEL). Pass them to account() or set the variables of the environment; more',
       'Settings are missing: MILLRACE_LABEL. Set the variables, or name a file of them by --env-file; more',
     ],
-  ])('inFlags replaces the option names of the library in %j with flags', (message, expected) => {
+  ])('replaces the option names of the library in %j with flags', (message, expected) => {
     expect(told(message)).toBe(expected);
   });
 });

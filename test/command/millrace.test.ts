@@ -391,7 +391,7 @@ describe('the command millrace', () => {
     expect(stderr).toContain('millrace job run');
   });
 
-  it.concurrent('names the missing environment variables, and the local service that prints them', async () => {
+  it.concurrent('names the missing environment variables, and the command of the local service that prints them', async () => {
     const bare = { PATH: process.env.PATH };
     const child = spawn(process.execPath, [COMMAND, 'search', 'tea'], { env: bare, cwd: folder });
     const { code, stderr } = await outputOf(child);
@@ -495,7 +495,7 @@ describe('the command millrace', () => {
     expect((await outputOf(start('service', '-h'))).stdout).toBe(stdout);
   });
 
-  it.concurrent('lists the subcommands of a command family', async () => {
+  it.concurrent('lists the subcommands of a command family in its help', async () => {
     const { stdout } = await millrace('job', '--help');
     expect(stdout).toContain('  job accept       Accepts the quote');
     expect(stdout).not.toContain('rules');
@@ -530,7 +530,7 @@ describe('the command millrace', () => {
     expect(completed.stdout).toBe('check\n--from-date\n--title\ncheck\n');
   });
 
-  it.concurrent('prints a script that does the same as a command', async () => {
+  it.concurrent('prints with --print-script a script that does the same as the command', async () => {
     const modules = path.join(folder, 'node_modules');
     await mkdir(modules);
     await symlink(path.resolve(COMMAND, '../../..'), path.join(modules, 'millrace'));

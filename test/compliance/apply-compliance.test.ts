@@ -114,7 +114,7 @@ describe('applyCompliance', () => {
     expect(await contents()).toEqual(after);
   });
 
-  it('masks posts instead of removing them if requested, and changes nothing in a second run', async () => {
+  it('masks posts instead of removing them with `mask`, and changes nothing in a second run', async () => {
     const victim = posts[1]?.[0];
     await tombstones.record([ofPost('delete', victim?.id ?? '')]);
     const report = await applyCompliance(archive, tombstones, { mask: true });
@@ -153,7 +153,7 @@ describe('applyCompliance', () => {
     expect(await readFile(file, 'utf8')).toBe(`${second?.raw}\n`);
   });
 
-  it('keeps stream notices between posts, and reports the line of any other record', async () => {
+  it('keeps stream notices between posts, and reports the line of any other record that is not a post', async () => {
     const [first, second] = posts[0] ?? [];
     const notices = [
       '{"limit":{"track":12}}',
@@ -210,13 +210,13 @@ describe('applyCompliance', () => {
     return { names, lines, kept, match, error, stored, done };
   };
 
-  it('rejects with the first error', async () => {
+  it('rejects with the error of the damaged file among many files', async () => {
     const { error, names } = await appliedToDamaged();
     expect(error).toBeInstanceOf(DataError);
     expect(error.message).toContain(names[1]);
   });
 
-  it('finishes the files that it is rewriting when one of them fails, and starts no other', async () => {
+  it('completes the rewrites already in progress when one file fails, and starts no other', async () => {
     const { done } = await appliedToDamaged();
     expect(done[0]).toBe(true);
     expect(done.slice(10)).not.toContain(true);

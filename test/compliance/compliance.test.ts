@@ -187,7 +187,7 @@ describe('compliance()', () => {
     await run.stop();
   });
 
-  it('reconnects after its connection ends cleanly in the middle of an event (faults matrix, seed 2)', async () => {
+  it('reconnects after its connection ends cleanly in the middle of an event (regression: faults matrix, seed 2)', async () => {
     const run = reading();
     await service.until(1);
     service.happen(1, timing.now());
@@ -202,7 +202,7 @@ describe('compliance()', () => {
     await run.stop();
   });
 
-  it('fetches an event that had been arriving for minutes when the connection broke (faults matrix, seed 2)', async () => {
+  it('fetches an event that had been arriving for minutes when the connection broke (regression: faults matrix, seed 2)', async () => {
     const run = reading();
     await service.until(1);
     service.happen(1, timing.now());
@@ -245,7 +245,7 @@ describe('compliance()', () => {
     await expect(other.done).rejects.toThrow('not one of this compliance stream');
   });
 
-  it("with until 'caught up' ends after all events of every partition from before its start", async () => {
+  it("with until: 'caught up' ends after it has delivered all events of every partition from before its start", async () => {
     service.keepAlive(timing);
     const options = { until: 'caught up', partitions: [1, 2] } as const;
     const first = reading(options);
@@ -270,7 +270,7 @@ describe('compliance()', () => {
     await service.until(0);
   });
 
-  it("with until 'caught up' reports immediately what it waits for, and until when", async () => {
+  it("with until: 'caught up' reports immediately what it waits for, and until when", async () => {
     service.keepAlive(timing);
     const began = timing.now();
     service.happened.push({ id: 1, at: began - HOUR });
@@ -298,7 +298,7 @@ describe('compliance()', () => {
     expect(progress.counts()).toMatchObject({ received: 1, wait: undefined });
   });
 
-  it("with until 'caught up' reports that it waits after a replay has given up", async () => {
+  it("with until: 'caught up' reports a wait before it repeats a replay that failed", async () => {
     service.keepAlive(timing);
     const { otherwise } = server;
     let failed = 0;
@@ -322,7 +322,7 @@ describe('compliance()', () => {
     expect(shown).toContain(5 * MINUTE);
   });
 
-  it("with until 'caught up' does not end while a partition has no connection", async () => {
+  it("with until: 'caught up' does not end while a partition has no connection", async () => {
     service.keepAlive(timing);
     service.happened.push({ id: 1, at: timing.now() - HOUR });
     const options = { until: 'caught up', fromDate: new Date(timing.now() - 2 * HOUR) } as const;
@@ -361,7 +361,7 @@ describe('compliance()', () => {
     }
   });
 
-  it('fetches an event that was in transit when the previous run ended, even if events arrive half an hour late (faults matrix, seed 27)', async () => {
+  it('fetches an event that was in transit when the previous run ended, even if events arrive half an hour late (regression: faults matrix, seed 27)', async () => {
     let ahead = 0;
     const sent = timing.now();
     const of = acme({ serviceTime: () => timing.now() + ahead });
@@ -434,7 +434,7 @@ describe('compliance()', () => {
     await run.stop();
   });
 
-  it('fails if the service returns a final status or no server listens', async () => {
+  it('fails on a 401, on a 406 that requires compression, and if no server listens', async () => {
     server.script.push(status(401));
     await expect(reading().done).rejects.toThrow(HttpError);
     const compressed = status(406, '{"error":{"message":"This connection requires compression."}}');
@@ -478,7 +478,7 @@ describe('compliance()', () => {
     ['after a 503', status(503), 4],
     ['for the Retry-After of a 429', status(429, '', { 'retry-after': '33' }), 33],
     ['a minute after a 429 without Retry-After', status(429), 60],
-  ])('waits %s, and then continues', async (_, reply, seconds) => {
+  ])('waits %s, and then connects', async (_, reply, seconds) => {
     server.script.push(reply);
     const run = reading();
     await service.until(1);

@@ -24,7 +24,7 @@ function left(posts: readonly string[], options: HidingOptions = {}): string[] {
 describe.each([
   ['original', original, 'retweeted_status', 'quoted_status'],
   ['activity_streams', streams, 'object', 'twitter_quoted_status'],
-] as const)('hideDeleted of %s', (format, post, shared, quoted) => {
+] as const)('hideDeleted on posts of the format %s', (format, post, shared, quoted) => {
   const retweet = (id: string, user: string, of: string) =>
     post(id, user, `,"${shared}":${of}`).replace('"verb":"post"', '"verb":"share"');
 
@@ -43,7 +43,7 @@ describe.each([
     });
   });
 
-  it('removes retweets of a deleted post, although no event names them', async () => {
+  it('removes the retweets of a deleted post even without events for these retweets', async () => {
     await tombstones.record([ofPost('delete', ID)]);
     expect(left([retweet(OTHER, '2', post(ID, '1'))])).toEqual([]);
     const fine = retweet(ID.replace('8', '7'), '2', post(OTHER, '1'));
@@ -152,7 +152,7 @@ describe.each([
     expect(left(versions, { earlierVersions: 'keep' })).toEqual([]);
   });
 
-  it('finds the ids of a post whose author is trimmed or missing, or whose edit history lacks the first id', async () => {
+  it('finds a hidden post even if its author is trimmed or missing, or its edit history lacks the first id', async () => {
     await tombstones.record([ofUser('user_delete', '5'), ofPost('delete', '8')]);
     const author = (user: string) =>
       format === 'original'
@@ -190,7 +190,7 @@ describe.each([
     return text;
   };
 
-  it('can replace a post with a mask of its ids and the reason', async () => {
+  it('replaces a hidden post with a mask of its ids and the reason if `mask` is set', async () => {
     const text = await masked();
     const mask = new Activity(Buffer.from(text));
     expect(mask).toMatchObject({ id: ID, format, text: '', tags: ['t'], author: { id: '1' } });

@@ -146,11 +146,11 @@ describe('the time up to which a compliance connection has delivered everything'
       START,
     );
 
-  it('is the time of the newest event', () => {
+  it('is the time of the newest event right after events arrived', () => {
     expect(afterEvents(START - 9, START - 5, undefined)).toBe(START - 5);
   });
 
-  it('is never in the future', () => {
+  it('is never in the future, even if an event has a later time', () => {
     expect(afterEvents(START + 3)).toBe(START);
   });
 

@@ -86,7 +86,7 @@ describe('tombstone marks', () => {
     );
   });
 
-  it('follow the event that hides more if several events have the same time', () => {
+  it('keep the event that hides more if several events have the same time', () => {
     const withheld = (...countries: string[]) =>
       ofPost('status_withheld', '7', 4, { withheld_in_countries: countries });
     const events = [
@@ -102,7 +102,7 @@ describe('tombstone marks', () => {
     expect(outcome(events.toReversed())).toEqual(marks);
   });
 
-  it('hide all versions of an edited post except the newest, comparing ids as integers', () => {
+  it('exist for all versions of an edited post except the newest, comparing ids as integers', () => {
     const edited = (ids: readonly string[]) => changesOf(edit(ids)).map(({ id }) => id);
     expect(edited(['9', '10'])).toEqual(['9']);
     expect(edited(['999', '1000', '9007199254740992', '9007199254740993'])).toEqual([
@@ -120,7 +120,7 @@ describe('tombstone marks', () => {
       ]);
   });
 
-  it('take one byte for a deleted post', () => {
+  it('are one byte long for a deleted post', () => {
     const mark: PostTombstone = { deleted: true };
     expect(encodeTombstone(mark).length).toBe(1);
     expect(decodeTombstone(encodeTombstone(mark))).toEqual(mark);
@@ -233,7 +233,7 @@ describe('tombstones', () => {
     await tombstones.close();
   });
 
-  it('report why they cannot be opened', async () => {
+  it('cause a typed error if they cannot be opened', async () => {
     await expect(openTombstones('')).rejects.toThrow(OptionError);
     const folder = await temporaryFolder();
     await expect(openTombstones(path.join(folder, 'none'), { readOnly: true })).rejects.toThrow(

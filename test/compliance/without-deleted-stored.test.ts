@@ -159,7 +159,7 @@ const events = fc.oneof(
   fc.tuple(ids, ids).map(([a, b]) => edit([a, b].toSorted())),
 );
 
-it('withoutDeleted writes the same stored posts with threads, without threads and one item at a time', async () => {
+it('withoutDeleted writes the same stored posts with threads, without threads and for single posts', async () => {
   const folder = await temporaryFolder();
   const asked = askedOfThreads();
   let round = 0;

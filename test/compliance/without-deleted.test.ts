@@ -30,7 +30,7 @@ async function left(posts: readonly string[], options: HidingOptions = {}): Prom
 describe.each([
   ['original', original, 'quoted_status'],
   ['activity_streams', streams, 'twitter_quoted_status'],
-] as const)('withoutDeleted of %s', (_, post, quoted) => {
+] as const)('withoutDeleted on posts of the format %s', (_, post, quoted) => {
   it('passes visible posts byte for byte, and counts the removed posts', async () => {
     await tombstones.record([ofPost('delete', ID)]);
     const kept = [post(OTHER, '1'), post('7', '2')];

@@ -94,34 +94,37 @@ describe('posts written to a ClickHouse stand-in', () => {
       : call === 7,
   );
 
-  it.each(chosen)('are stored exactly once if a call is %s at call %i', async (mishap, call) => {
-    await using service = createService({ limits: 'relaxed' });
-    service.clock.freeze();
-    const target = new ClickHouseStandIn(new Map([[call, mishap]]));
-    const env = {
-      ...process.env,
-      ...environmentOf(await service.start()),
-      CLICKHOUSE_URL: await target.start(),
-    };
-    const [block = ''] = blocksOf(pageNamed('examples/into-databases.md'), 'ts');
-    const folder = await temporaryFolder();
-    const script = compiled(path.join(root, 'examples', `${path.basename(folder)}.ts`));
-    const { code } = await transform(block, { loader: 'ts', target: 'node20.18' });
-    await writeFile(script, code);
-    const start = () => {
-      const child = spawn(process.execPath, [script], { cwd: folder, env });
-      target.onKill = () => child.kill('SIGKILL');
-      return outputOf(child);
-    };
-    try {
-      const first = await start();
-      expect(first.signal).toBe(mishap.startsWith('killed') ? 'SIGKILL' : null);
-      const { stdout, stderr } = first.signal === null ? first : await start();
-      expect({ stdout, stderr }).toEqual({ stdout: '{ rows: 2000 }\n', stderr: '' });
-      expect(new Set(target.posts.map(({ id }) => id)).size).toBe(2_000);
-      expect(target.posts.length).toBe(2_000);
-    } finally {
-      target.stop();
-    }
-  });
+  it.each(chosen)(
+    'are stored exactly once despite the mishap "%s" at call %i',
+    async (mishap, call) => {
+      await using service = createService({ limits: 'relaxed' });
+      service.clock.freeze();
+      const target = new ClickHouseStandIn(new Map([[call, mishap]]));
+      const env = {
+        ...process.env,
+        ...environmentOf(await service.start()),
+        CLICKHOUSE_URL: await target.start(),
+      };
+      const [block = ''] = blocksOf(pageNamed('examples/into-databases.md'), 'ts');
+      const folder = await temporaryFolder();
+      const script = compiled(path.join(root, 'examples', `${path.basename(folder)}.ts`));
+      const { code } = await transform(block, { loader: 'ts', target: 'node20.18' });
+      await writeFile(script, code);
+      const start = () => {
+        const child = spawn(process.execPath, [script], { cwd: folder, env });
+        target.onKill = () => child.kill('SIGKILL');
+        return outputOf(child);
+      };
+      try {
+        const first = await start();
+        expect(first.signal).toBe(mishap.startsWith('killed') ? 'SIGKILL' : null);
+        const { stdout, stderr } = first.signal === null ? first : await start();
+        expect({ stdout, stderr }).toEqual({ stdout: '{ rows: 2000 }\n', stderr: '' });
+        expect(new Set(target.posts.map(({ id }) => id)).size).toBe(2_000);
+        expect(target.posts.length).toBe(2_000);
+      } finally {
+        target.stop();
+      }
+    },
+  );
 });

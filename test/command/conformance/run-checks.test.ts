@@ -113,9 +113,12 @@ async function altered(alter: Alter, options: ServiceOptions = {}): Promise<Acco
 
 describe('the conformance checks', () => {
   it.each([
-    ['with its own limits', { limits: 'strict' }],
-    ['with posts of the other format', { format: 'activity_streams' }],
-    ['with other names', { account: 'a b', label: 'x', streamLabel: 'y', complianceLabel: 'z' }],
+    ['with strict limits', { limits: 'strict' }],
+    ['with posts in the format activity_streams', { format: 'activity_streams' }],
+    [
+      'with other names of its account and streams',
+      { account: 'a b', label: 'x', streamLabel: 'y', complianceLabel: 'z' },
+    ],
     ['with duplicates at the edges of pages', { duplicatesAtPageEdges: true }],
   ] as const)('pass for the local service %s', async (_, options) => {
     const { addresses } = await started(options);
@@ -185,7 +188,7 @@ describe('the conformance checks', () => {
       expect(differences).toMatchObject([{ what: 'status', expected: '429' }]);
   });
 
-  it('skip the second page if the first page has no posts', async () => {
+  it('skip the check of the second search page if the first page has no posts', async () => {
     const { addresses } = await started();
     const results = await resultsOf(account(addresses, {}), 'zqxjvkwnothing');
     expect(differing(results)).toEqual({});
@@ -194,7 +197,7 @@ describe('the conformance checks', () => {
   });
 });
 
-describe('the conformance checks report exactly the one rule that a service breaks', () => {
+describe('the conformance checks report exactly the broken rules of a service', () => {
   it.each<readonly [string, ServiceOptions, Record<string, string[]>]>([
     [
       'with counts in descending order',
@@ -217,14 +220,14 @@ describe('the conformance checks report exactly the one rule that a service brea
       },
     ],
     [
-      'that reaches back less',
+      'that searches less than 31 days back',
       { limits: { thirtyDaySpanMs: 30.5 * DAY } },
       {
         'the oldest minutes of 30day': ['status'],
       },
     ],
     [
-      'that reaches back more',
+      'that searches more than 31 days back',
       { limits: { thirtyDaySpanMs: 32 * DAY } },
       {
         'before the oldest minutes of 30day': ['status'],
@@ -245,7 +248,7 @@ describe('the conformance checks report exactly the one rule that a service brea
       },
     ],
     [
-      'with later replays',
+      'that offers replays of minutes that are too recent',
       { limits: { replayToAgeMs: 10 * MINUTE } },
       {
         'a replay of the last minutes': ['body error.message'],
@@ -266,7 +269,7 @@ describe('the conformance checks report exactly the one rule that a service brea
 
   it.each<readonly [string, Alter, Record<string, string[]>]>([
     [
-      'that does not ask for Basic',
+      'that does not ask for Basic authentication',
       ({ status, headers }, { url = '' }) => {
         if (status === 401 && url.includes('jobs')) delete headers['www-authenticate'];
       },
@@ -288,7 +291,7 @@ describe('the conformance checks report exactly the one rule that a service brea
       { 'search with a bad body and without login': ['status'] },
     ],
     [
-      'with errors that are pages',
+      'that sends errors as HTML pages',
       (answer, { url = '' }) => {
         if (answer.status !== 422 || !url.includes('bucket=week')) return;
         answer.text = '<h1>Unprocessable</h1>';
@@ -315,7 +318,7 @@ describe('the conformance checks report exactly the one rule that a service brea
       { 'the next page of posts': ['body results[0]'] },
     ],
     [
-      'that forgets the tag',
+      'that omits the tag of the query',
       (answer, request) => {
         if (isPage(request))
           answer.text = answer.text.replaceAll('"tag":"conformance"', '"tag":null');
@@ -349,7 +352,7 @@ describe('the conformance checks report exactly the one rule that a service brea
       { 'counts by hour': ['body results[0]'] },
     ],
     [
-      'with more posts than were asked for',
+      'that returns more posts than requested',
       (answer, request) => {
         if (isPage(request) && !request.url?.includes('next='))
           json(answer, page => ({

@@ -38,23 +38,23 @@ const TRACE = [
   '8 <... pwrite64 resumed>) = 1',
 ].join('\n');
 
-describe('a trace of system calls', () => {
+describe('the parser of a system call trace', () => {
   const calls = systemCalls(TRACE, FOLDER);
   const left = (line: number, survives: Survives) =>
     fileAfterCut(calls, FILE, line, { survives, random: new Random('1') })?.toString();
 
-  it('lists the changes of files below the folder by all threads', () => {
+  it('returns the changes of files below the folder by all threads', () => {
     expect(calls.map(({ kind, path: name }) => `${kind} ${path.basename(name)}`)).toEqual([
       ...['create new', 'write new', 'sync new', 'create data.mdb', 'remove new'],
       ...['sync deep', 'write data.mdb', 'line pipe:[1]', 'write data.mdb'],
     ]);
   });
 
-  it('contains the lines that the traced program printed', () => {
+  it('returns the lines that the traced program printed', () => {
     expect(calls.map(({ text }) => text).join('')).toBe('done 1\n');
   });
 
-  it('predicts a file after a power cut from the synced bytes and file name', () => {
+  it('predicts the content of a file after a power cut from the calls that were synced', () => {
     expect(left(4, 'everything')).toBeUndefined();
     expect(left(7, 'nothing')).toBeUndefined();
     expect(left(7, 'everything')).toBe('first');
@@ -68,7 +68,7 @@ describe('a trace of system calls', () => {
     expect(left(15.1, 'last write')).toBe('First');
   });
 
-  it('causes an error if it contains a system call that is not simulated, or lacks bytes', () => {
+  it('throws an error for a system call that is not simulated, or one that lacks bytes', () => {
     const refused = (line: string) => () => systemCalls(`${TRACE}\n${line}`, FOLDER);
     expect(refused(`7 fallocate(${fd(4)}, 0, 0, 100) = 0`)).toThrow('not simulated');
     expect(

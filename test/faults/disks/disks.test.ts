@@ -31,7 +31,7 @@ describe.each([...KEPT])('the files of %s after a disk fault', (name, open) => {
 
   // If an index is lost, it is rebuilt, so no data is lost.
   it.skipIf(name === 'index')(
-    'are damaged if the disk does not sync files, which the sweep over disk calls detects',
+    'are reported as damaged by sweepDisk() if the disk does not sync files',
     async () => {
       const kept = await open(SRC);
       onTestFinished(() => kept.close?.());
@@ -43,7 +43,7 @@ describe.each([...KEPT])('the files of %s after a disk fault', (name, open) => {
   );
 });
 
-describe('a sweep over disk calls', () => {
+describe('sweepDisk(), which tries a fault at each disk call,', () => {
   const file = `${MOUNT}/number`;
   const numbers = (write: KeptFiles['start'], read: KeptFiles['read']): KeptFiles => ({
     name: 'numbers',
