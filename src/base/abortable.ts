@@ -58,7 +58,7 @@ export async function answerOf(answer: unknown, signal: AbortSignal | undefined)
 
 /**
  * An AbortController that also aborts when any of the given signals does. Call `unlink` when the
- * work is done. It does not use `AbortSignal.any`, because in Node 20 the resulting signal stays in
+ * work is done. `AbortSignal.any` is not used. In Node 20, the signal that it returns stays in
  * memory as long as its source signals, and one signal may serve thousands of calls.
  */
 export class LinkedAbort {

@@ -227,7 +227,6 @@ interface Bounds<Else> {
   readonly default?: Else;
 }
 
-/** An option that takes a whole number. */
 export function whole<Else extends number | undefined = undefined>(
   meaning: string,
   { min = 0, max = Number.MAX_SAFE_INTEGER, orInfinity = false, ...rest }: Bounds<Else> = {},
@@ -328,7 +327,6 @@ export function date(meaning: string): Optional<string | Date, undefined> {
   return { ...option, placeholder: 'YYYY-MM-DD or ISO time' };
 }
 
-/** The option `signal`: an AbortSignal that ends the call. */
 export function signal(): Optional<AbortSignal, undefined> {
   return special('ends the call', 'an AbortSignal', value => value instanceof AbortSignal);
 }

@@ -14,7 +14,6 @@ export interface Flag {
   readonly described: Option<unknown>;
   /** Whether the flag takes no value. */
   readonly isSwitch: boolean;
-  /** Whether the flag may be repeated. */
   readonly isRepeated: boolean;
   /** A short name for the value in the help, such as `number`. */
   readonly placeholder: string;
@@ -84,7 +83,6 @@ function shownOf(value: unknown, unit: number): string | undefined {
 const SHORT: Readonly<Record<string, string>> = { from: 'from-date', to: 'to-date', h: 'help' };
 
 export interface ParsedArguments {
-  /** The values of the flags, by name. */
   readonly values: Readonly<Record<string, FlagValue>>;
   readonly positionals: readonly string[];
 }
@@ -215,9 +213,9 @@ export function helpOf(flags: Flags): string {
 }
 
 /**
- * Converts the text of a flag to the value of its option: a string, a number, a list of strings or numbers,
- * or the result of `fromText`. If the option accepts none of these, returns the text, so that the check of
- * the option reports it.
+ * Converts the text of a flag to the value of its option. Tries a string, the result of `fromText`,
+ * a number, and lists of strings and numbers. If the option accepts none of these, returns the
+ * text, so that the check of the option reports it.
  */
 function optionValue(option: Option<unknown>, text: string, unit: number): unknown {
   const list = text.split(',').map(part => part.trim());

@@ -1,9 +1,7 @@
-/** Whether a value is an object other than an array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Returns the members of an object whose values are not `undefined`. */
 export function withoutUndefined<T>(
   members: Readonly<Record<string, T | undefined>>,
 ): Readonly<Record<string, T>> {

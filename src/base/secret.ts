@@ -77,9 +77,9 @@ export class Secret {
 }
 
 /**
- * Removes these secrets from all errors that are created until the returned function is called. A server may
- * echo a request, and an error may quote the response, so the secrets are found in every encoding that
- * requests and responses use.
+ * Removes these secrets from all errors that are created until the returned function is called. A
+ * server may echo a request, and an error may quote the response. The secrets are therefore found
+ * in every encoding that requests and responses use.
  */
 export function protect(...texts: readonly string[]): () => void {
   for (const text of texts) {

@@ -72,9 +72,15 @@ export function formatSent(ms: number): string {
 }
 
 /**
- * A point in time as options accept it: `YYYYMMDDHHMM` as the service writes it; an ISO 8601 date
- * (`2024-01-31`, the start of that day) or time (`2024-01-31T23:59`, with or without seconds, which is UTC
- * unless it has another offset); or a `Date`. Times are rounded down to the minute, the unit of the service.
+ * A point in time as options accept it:
+ *
+ * - `YYYYMMDDHHMM`, as the service writes it;
+ * - an ISO 8601 date such as `2024-01-31`, which means the start of that day;
+ * - an ISO 8601 time such as `2024-01-31T23:59`, with or without seconds, in UTC unless it has
+ *   another offset;
+ * - a `Date`.
+ *
+ * Times are rounded down to the minute, the unit of the service.
  */
 export type Timestamp = string | Date;
 

@@ -54,9 +54,9 @@ export class Code {
 export interface Script {
   readonly call: Call;
   /**
-   * Describes the result in words, which are printed to stderr. If absent, the result itself is printed to
-   * standard output: on a terminal as `table` formats it, otherwise as JSON with one line for each element of
-   * a list.
+   * Describes the result in words, which are printed to stderr. If absent, the result itself is
+   * printed to standard output. On a terminal, `table` formats it. Otherwise, it is JSON with one
+   * line for each element of a list.
    */
   readonly report?: ((result: unknown, library: Library) => string) | undefined;
   /** Changes the result of the call before it is reported. @default no change */
@@ -168,8 +168,8 @@ function isPrinted(value: unknown): boolean {
 }
 
 /**
- * Returns a value and all values in it. The arguments of a call come before the call, so that the
- * script declares each constant before its use.
+ * Returns a value and all values in it. The arguments of a call come before the call. The script
+ * therefore declares each constant before using it.
  */
 function valuesIn(value: unknown): unknown[] {
   if (value instanceof Call) return [...value.args.flatMap(valuesIn), value];

@@ -11,7 +11,6 @@ import { Call, Code, exportNamed, quoted, type Script } from './call-script.js';
 /** The command-line arguments of a command. */
 export interface CommandLine {
   readonly positionals: readonly string[];
-  /** Returns the options that the given flags set. */
   readonly options: (flags: Flags) => Record<string, unknown>;
   /** Whether results are formatted for a person: standard output is a terminal and `--json` is not set. */
   readonly isTerminal: boolean;
@@ -46,7 +45,6 @@ export const SHARED_FLAGS: Flags = flagsOf(
   { envFile: { placeholder: 'file' } },
 );
 
-/** The flag `--yes` of commands that may cost money. */
 export const YES: Flags = flagsOf({ yes: flag('accept what it costs, without a question') });
 
 export function allFlags({ flags = [], costs }: Command): Flags {

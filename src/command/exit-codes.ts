@@ -4,7 +4,6 @@ import type { Flags } from '../base/flags.js';
 /** The exit codes of `millrace`. 130 is the usual exit code after Ctrl+C. */
 export const EXIT = { failed: 1, wrongCall: 2, incomplete: 3, interrupted: 130 } as const;
 
-/** Returns the exit code for an error that ended the command. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof OptionError) return EXIT.wrongCall;
   return error instanceof IncompleteError ? EXIT.incomplete : EXIT.failed;
@@ -23,8 +22,8 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
 const NAMED = /`([a-z]\w*(?:\.\w+)*)(?:: ([^`]+))?`/g;
 
 /**
- * Converts an error message of the library to a message of the command: replaces the names of options with
- * flags, and removes advice about options that the command does not have.
+ * Converts an error message of the library to a message of the command. Replaces the names of
+ * options with flags. Removes advice about options that the command does not have.
  */
 export function inFlags(message: string, flags: Flags, functions: readonly string[]): string {
   const names = new Map(flags.map(({ option, name }) => [option, `--${name}`]));

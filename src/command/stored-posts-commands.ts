@@ -95,8 +95,8 @@ export const applyCommand: Command = {
   examples: ['tombstones out/posts --dry-run', 'tombstones out/posts --country DE --mask'],
   build: ({ positionals: [tombstones, folder], options }) => {
     const given = options(APPLY);
-    // Detects swapped arguments before the library does, because the library's error cannot name
-    // the command that stores tombstones.
+    // Detects swapped arguments before the library does. The library's error cannot name the
+    // command that stores tombstones.
     if (!hasLmdb(String(tombstones)))
       throw new OptionError(
         'tombstones',

@@ -172,7 +172,6 @@ function warn({ fromDate, toDate, reason }: ComplianceGap): void {
   );
 }
 
-/** Returns the URL of the compliance stream, or of one of its partitions. */
 function complianceUrl(
   account: Account,
   complianceLabel: string | undefined,

@@ -73,8 +73,9 @@ export function hideDeleted(
 }
 
 /**
- * Whether a post may have to be hidden or changed: one of its ids has a tombstone, or the post is withheld in
- * the country where posts are shown. If this is false, the post stays unchanged.
+ * Whether a post may have to be hidden or changed. This is the case if one of its ids has a
+ * tombstone, or if the post is withheld in a country where that hides it. Otherwise, the post stays
+ * unchanged.
  */
 export function isSuspect(
   tombstones: Tombstones,
@@ -200,7 +201,6 @@ function markOfAuthor(tombstones: Tombstones, { authorId }: Activity): UserTombs
   return authorId === undefined ? undefined : tombstones.user(authorId);
 }
 
-/** Returns the reason why a post's tombstone hides the post, if it does. */
 export function hiddenByPost(
   post: PostTombstone,
   options: VisibilityOptions,
@@ -211,7 +211,6 @@ export function hiddenByPost(
   return isWithheld(post.withheld?.[1] ?? [], options) ? 'withheld' : undefined;
 }
 
-/** Returns the reason why a user's tombstone hides the user's posts, if it does. */
 export function hiddenByUser(
   user: UserTombstone,
   options: VisibilityOptions,

@@ -246,8 +246,8 @@ function streamOf(urls: readonly URL[]): string {
 }
 
 /**
- * Gaps are extended by this many milliseconds on both sides, because an event may arrive this long after the
- * time it states.
+ * Gaps are extended by this many milliseconds on both sides. An event may arrive this long after
+ * the time it states.
  */
 const LATE = MINUTE;
 

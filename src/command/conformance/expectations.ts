@@ -87,7 +87,6 @@ export function member(
   };
 }
 
-/** Expects that a member of the body has exactly this value. */
 export function equals(path: string, wanted: string | number, rule?: string): Expectation {
   return member(path, inJson(wanted), value => value === wanted, rule);
 }
@@ -96,7 +95,6 @@ export const isNonEmptyText = (value: unknown): boolean =>
   typeof value === 'string' && value !== '';
 export const isWhole = (value: unknown): boolean => Number.isSafeInteger(value);
 
-/** Expects a body such as `{"error":{"message","sent"}}`. */
 export const ERROR_BODY: readonly Expectation[] = [
   member('error.message', 'a string', isNonEmptyText, 'An error is {"error":{"message","sent"}}.'),
   member(
