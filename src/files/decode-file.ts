@@ -18,7 +18,6 @@ export const MAX_RECORDS = 256 * 1024;
 /** The assumed size of a record in bytes. It determines the initial capacity of the arrays of rows. */
 const BYTES_A_RECORD = 2_048;
 
-/** Reads one column of all rows of a file. */
 export type ReadColumn = (rows: FileRecords) => unknown;
 
 export interface Decoded {

@@ -98,7 +98,6 @@ export interface ItemEncoder {
  * calling the function for each item.
  */
 export class ItemEncoding {
-  /** Creates an encoder on this thread. */
   readonly encoder: () => ItemEncoder;
   /** How a worker thread encodes the rows of posts. Absent if only this thread can encode the items. */
   readonly rows: RowEncoding | undefined;

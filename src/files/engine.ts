@@ -32,7 +32,6 @@ const ITEMS_A_BATCH = 64;
 export class Engine implements PostEngine {
   readonly #readers: PlanReader[] = [];
   #steps: Steps = [];
-  /** The decoder of the running plan. */
   #decoder: FileDecoder | undefined;
 
   /** Adds a reader of the plan's posts, such as a sink. Call this before `run`. Returns the reader's index. */
@@ -133,8 +132,8 @@ export function filesOfPlan(open: FileSource): FilesOfPlan {
 
 async function* planItems(plan: Plan, run: Run): Batches<never> {
   const engine = new Engine();
-  // Decodes without threads. The posts are needed on the main thread anyway, so threads would take more time
-  // and memory than Node's thread pool, which inflates the files.
+  // Decodes without threads. The posts are needed on the main thread anyway. Threads would take
+  // more time and memory than Node's thread pool, which inflates the files.
   engine.add({ isHere: true });
   try {
     for await (const batch of engine.run(plan, run)) yield* inSmallBatches(batch);

@@ -172,7 +172,7 @@ export class FileRecords implements Records {
       before.copy(this.content);
       releaseMemory(before);
     }
-    // If the new record is shorter than the old one, the bytes after it stay unchanged, because another
+    // A new record that is shorter than the old one leaves the bytes after it unchanged. Another
     // record may follow on the same line.
     for (const [at, record] of records.entries()) this.content.set(record, this.starts[rows[at]!]!);
   }

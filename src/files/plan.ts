@@ -18,7 +18,6 @@ import type { RecordKind } from './file-records.js';
 import type { EngineBatch } from './rows.js';
 import { type Step, type Steps, throughSteps } from './step.js';
 
-/** Runs a stage on batches of items. */
 export type PlanStage = (input: Batches<never>, run: Run) => Batches<unknown>;
 
 /**

@@ -88,8 +88,8 @@ export interface DecodedRows {
    */
   release(): void;
   /**
-   * Like `release`, but keeps the content if it is on the main thread, because the reader still uses items
-   * that are views of it.
+   * Like `release`, but keeps content that is on the main thread. The reader still uses items that
+   * are views of this content.
    */
   leave(): void;
 }

@@ -43,7 +43,6 @@ export interface Step {
 export interface StepRun {
   /** The cursor from which the input of the step resumes. */
   readonly resume: Cursor | undefined;
-  /** Returns the rows that pass the step. */
   pass(rows: Rows): Rows | Promise<Rows>;
   /** Adds the state of the step to a cursor of its input. */
   cursor?(inner: Cursor): Cursor;
@@ -90,8 +89,8 @@ export async function* throughSteps(
     yield last;
     last = undefined;
   }
-  // Delivers the last batch only after the input is closed, so that the source does not continue to run while
-  // the reader works on this batch.
+  // Delivers the last batch only after the input is closed. Otherwise the source would continue to
+  // run while the reader works on this batch.
   if (last !== undefined) yield last;
 }
 

@@ -198,7 +198,6 @@ function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => vo
       return answer(undefined);
     },
 
-    /** Returns a copy of the content of a file. */
     copy(file: number): Answer<Uint8Array> {
       const bytes = new Uint8Array(held.get(file)!.content);
       return answer(bytes, [bytes]);
@@ -243,8 +242,8 @@ function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
 }
 
 /**
- * Writes lines at a position of a file. A system call may write fewer bytes than requested if the disk is
- * nearly full, so the rest is written again.
+ * Writes lines at a position of a file. If the disk is nearly full, a system call may write fewer
+ * bytes than requested. The rest is then written with further calls.
  */
 function writeAll(fd: number, lines: readonly Buffer[], position: number): void {
   let skip = writevSync(fd, lines, position);

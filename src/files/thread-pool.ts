@@ -32,7 +32,6 @@ export interface PlanReader {
    * start.
    */
   readonly isHere?: boolean;
-  /** The columns that this reader needs. */
   readonly columns?: readonly RecordColumn[] | undefined;
   /** How this reader encodes the rows. Absent if it does not encode rows. */
   readonly encoding?: RowEncoding | undefined;

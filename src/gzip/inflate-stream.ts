@@ -34,8 +34,8 @@ export interface GzipDecoderOptions extends InflateLimits {
 export class GzipDecoder {
   readonly #options: GzipDecoderOptions;
   /**
-   * Created only when gzip bytes arrive, because it takes 100 KiB of memory and there may be many small plain
-   * files.
+   * Created only when gzip bytes arrive. It takes 100 KiB of memory, and there may be many small
+   * plain files.
    */
   #decoder: Gunzip | undefined;
   #state: 'start' | 'gzip' | 'padding' | 'plain' = 'start';

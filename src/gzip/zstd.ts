@@ -26,7 +26,6 @@ export const nodeZstd: NodeZstd | undefined =
 
 const CHUNK = 256 * 1024;
 
-/** The start of the error message for a zstd file if Node has no zstd. */
 const LACKS_ZSTD = `This is zstd, which Node reads from version 22.15 on, and this is ${process.version}. Use a newer Node`;
 
 /** Creates the error for a zstd file that cannot be read, because this version of Node has no zstd. */
@@ -149,8 +148,9 @@ const NUMBERS = ['magic', 'skippable size', 'descriptor', 'block'] as const;
 type Field = (typeof NUMBERS)[number] | 'skippable' | 'header' | 'content' | 'checksum';
 
 /**
- * Cuts zstd files into frames as their bytes arrive (RFC 8878). This is necessary because Node's decoder
- * stops after the first frame without an error, and in some versions does not notice a truncated frame.
+ * Cuts zstd files into frames as their bytes arrive (RFC 8878). This is necessary because Node's
+ * decoder stops after the first frame without an error. In some versions, it also does not notice a
+ * truncated frame.
  */
 export class ZstdFrames {
   #field: Field = 'magic';
@@ -160,7 +160,6 @@ export class ZstdFrames {
   #hasChecksum = false;
   #isLastBlock = false;
   #frames = 0;
-  /** The number of bytes read. */
   read = 0;
 
   /** Whether the bytes so far are one or more complete frames. */

@@ -105,8 +105,9 @@ const OPTIONS = {
 } satisfies OptionTable<AccountOptions>;
 
 /**
- * Settings that `start()` of the local service returns but `account` ignores: the keys of an application that
- * is not approved for engagement totals, and the token for the URLs that control the local service.
+ * Settings that `start()` of the local service returns but `account` ignores. They are the keys of
+ * an application that is not approved for engagement totals, and the token for the URLs that
+ * control the local service.
  */
 const IGNORED = { unapprovedConsumerKey: known, unapprovedConsumerSecret: known, token: known };
 

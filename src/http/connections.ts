@@ -88,10 +88,11 @@ export class Connections {
 }
 
 /**
- * Loads only the client of undici. Loading the main module takes 240 ms of CPU time; loading the client takes
- * 89 ms (medians of 15 runs on a busy machine). Undici's connector is not used either, because it keeps an
- * aborted socket until its connect timeout: with a timeout of 5 s, an unanswered TLS handshake was closed
- * only after 5.3 s. `openSocket` therefore opens sockets and uses proxies itself.
+ * Loads only the client of undici. Loading the main module takes 240 ms of CPU time; loading the
+ * client takes 89 ms (medians of 15 runs on a busy machine). Undici's connector is not used either,
+ * because it keeps an aborted socket until its connect timeout. With a timeout of 5 s, an
+ * unanswered TLS handshake was closed only after 5.3 s. `openSocket` therefore opens sockets and
+ * uses proxies itself.
  */
 async function loadClient(): Promise<typeof Client> {
   // @ts-expect-error: undici declares the types of its main module only.

@@ -1,6 +1,5 @@
 import type { Permit } from './rate-limits.js';
 
-/** An HTTP request. */
 export interface HttpRequest {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
   readonly url: URL;

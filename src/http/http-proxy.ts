@@ -60,7 +60,6 @@ function isExcepted(target: URL, environment: Environment): boolean {
 /** Matches an entry of `NO_PROXY`: a host with an optional port. */
 const ENTRY = /^(.*?)(?::(\d+))?$/;
 
-/** Returns the port of a URL, or the default port of its protocol. */
 export function portOf({ protocol, port }: URL): number {
   return Number(port || (protocol === 'https:' ? 443 : 80));
 }

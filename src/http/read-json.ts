@@ -10,7 +10,6 @@ const MAX_BYTES = 64 * 1024 * 1024;
 /** How many characters of a body are shown if it is not JSON. */
 const MAX_SHOWN = 120;
 
-/** Reads the whole body and returns it as text. */
 export async function readText(response: HttpResponse, maxBytes = MAX_BYTES): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;

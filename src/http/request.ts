@@ -222,13 +222,13 @@ function bodyError(error: unknown, url: string): Error {
 }
 
 /**
- * Sets the account's clock to the time of the service, before a run computes its window. Otherwise, if this
- * machine's clock is wrong, the window would miss minutes, or the run would report gaps that do not exist.
- * Sends a HEAD request without credentials to the base address, because every response has a `Date` header
- * and such a request is free and counts towards no limit.
+ * Sets the account's clock to the time of the service, before a run computes its window. Otherwise,
+ * if this machine's clock is wrong, the window would miss minutes, or the run would report gaps
+ * that do not exist. Sends a HEAD request without credentials to the base address, because every
+ * response has a `Date` header. Such a request is free and counts towards no limit.
  *
- * @param responses The value of `clock.responses` at the start of the run. If it has changed since then, a
- *   response has already arrived, and no request is sent.
+ * @param responses The value of `clock.responses` at the start of the run. If it has changed since
+ *   then, a response has already arrived, and no request is sent.
  * @throws ConnectionError, or the signal's reason.
  */
 export async function learnServiceTime(

@@ -81,9 +81,10 @@ export const SETTINGS = {
    */
   insecureOrigins: { kind: 'origins', env: 'MILLRACE_INSECURE_ORIGINS' },
   /**
-   * Identifies the posts of a local service. The local service returns it as `localService`. Checkpoints
-   * store it, so that a checkpoint is valid at any port, but is refused if the local service has other posts.
-   * Other addresses do not need it, because their host identifies the service.
+   * Identifies the posts of a local service. The local service returns it as `localService`.
+   * Checkpoints store it. A checkpoint is then valid at any port, but is refused if the local
+   * service has other posts. Other addresses do not need it, because their host identifies the
+   * service.
    */
   localService: { kind: 'text', env: 'MILLRACE_LOCAL_SERVICE' },
   /** Account name, as the console shows it. It is case-sensitive. */

@@ -47,9 +47,10 @@ export class ServiceClock {
   }
 
   /**
-   * Whether `now` can be trusted: the constructor got `given`, or a response has arrived since the number of
-   * responses was `responses`. Otherwise, `now` may be far off, because it comes from this machine's clock,
-   * or from a service whose clock has changed since. An option must not be refused because of such a time.
+   * Whether `now` can be trusted. It can if the constructor got `given`, or if a response has
+   * arrived since the number of responses was `responses`. Otherwise, `now` may be far off. It then
+   * comes from this machine's clock, or from a service whose clock has changed since. An option
+   * must not be refused because of such a time.
    */
   isKnownSince(responses: number): boolean {
     return this.isGiven || this.#responses > responses;
