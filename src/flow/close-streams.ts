@@ -10,7 +10,6 @@ interface Emitter {
 interface StreamState {
   /** Set once a listener handles the stream's `error` event, so that a failure does not end the process. */
   isGuarded?: boolean;
-  /** The error with which the stream has failed. */
   failure?: { readonly error: unknown };
   /** Set for a source that was closed, usually because it was read to its end. */
   isClosed?: boolean;
@@ -54,7 +53,7 @@ export function failureOf(stream: object): { readonly error: unknown } | undefin
 }
 
 /**
- * Refuses a source that was closed, because most closed sources yield no items, as if they were complete.
+ * Refuses a source that was closed. Most closed sources yield no items, as if they were complete.
  *
  * @throws OptionError if the source was closed
  */
@@ -65,9 +64,10 @@ export function refuseClosed(source: object): void {
 /**
  * Marks a stream as used. Call this before piping a flow through the stream.
  *
- * @param isOver Whether the stream no longer accepts writes. Such a stream is refused, because a run would
- *   wait for it forever or end immediately.
- * @throws The error with which the stream has failed, or an OptionError if the stream was used before.
+ * @param isOver Whether the stream no longer accepts writes. Such a stream is refused. A run would
+ *   wait for it forever, or end immediately.
+ * @throws The error with which the stream has failed, or an OptionError if the stream was used
+ *   before.
  */
 export function useOnce(stream: object, isOver: boolean): void {
   const state = stateOf(stream);

@@ -30,8 +30,8 @@ export function deliverToSink(
 }
 
 /**
- * Returns the input of a sink. Counts the items of each batch as written when the sink asks for the next
- * batch, unless the sink counts its items itself.
+ * Returns the input of a sink. When the sink asks for the next batch, counts the items of the
+ * previous batch as written. Does not do this if the sink counts its items itself.
  */
 export function countDelivered(
   input: Flow<unknown>,

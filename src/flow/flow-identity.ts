@@ -5,8 +5,9 @@ import type { FlowIdentity, FlowStep } from './flow.js';
 type Options = Readonly<Record<string, Json | undefined>>;
 
 /**
- * Describes how two flows differ. Returns `undefined` if they are the same. Called when a run resumes from a
- * checkpoint, so that lines of different flows are not mixed in the same files.
+ * Describes how two flows differ. Returns `undefined` if they are the same. Called when a run
+ * resumes from a checkpoint. Otherwise the lines of different flows could be mixed in the same
+ * files.
  */
 export function flowDifference(before: FlowIdentity, now: FlowIdentity): string | undefined {
   const length = Math.max(before.length, now.length);

@@ -111,8 +111,8 @@ export class FlowRun<
 }
 
 /**
- * Returns the reason with which a stream is destroyed when the run has ended: the reason of an abort or the
- * error of a later stage. Returns `undefined` if the reader stopped early.
+ * Returns the reason with which a stream is destroyed when the run has ended. This is the reason of
+ * an abort, or the error of a later stage. Returns `undefined` if the reader stopped early.
  */
 export function stopReason(signal: AbortSignal): unknown {
   return signal.reason instanceof Stopped ? undefined : signal.reason;
@@ -142,9 +142,9 @@ function addCursor(error: unknown, delivered: unknown): void {
 }
 
 /**
- * Extracts the cursor of the source from a cursor that operators have wrapped. Returns `undefined` for a
- * cursor of `merge` or `concat`: these have no option `resume`, and the cursor of one source is not enough to
- * resume all.
+ * Extracts the cursor of the source from a cursor that operators have wrapped. Returns `undefined`
+ * for a cursor of `merge` or `concat`. These have no option `resume`, and the cursor of one source
+ * is not enough to resume all.
  */
 function sourceCursor(delivered: unknown): unknown {
   let cursor = delivered;

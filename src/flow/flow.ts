@@ -169,7 +169,6 @@ export class OwnFlow<T> extends Flow<T> {
   }
 }
 
-/** Returns the plan of a flow. Returns `undefined` if the flow has no plan, and for other iterables. */
 export function planOf(input: AsyncIterable<unknown>): FlowPlan | undefined {
   return input instanceof OwnFlow ? input.plan : undefined;
 }

@@ -143,8 +143,9 @@ class Part<Batch extends SourcePart> {
 }
 
 /**
- * Decides which source delivers the next batch: the source that was ready first, or a source for whose cursor
- * the other sources are waiting.
+ * Decides which source delivers the next batch. A failed source comes first. While other sources
+ * wait for the cursor of some sources, only those can be next. Otherwise, the source that was ready
+ * first is next.
  */
 class Turns<Batch extends SourcePart> {
   readonly #parts: readonly Part<Batch>[];

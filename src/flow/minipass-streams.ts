@@ -87,8 +87,8 @@ interface Emitter extends EventEmitter, StreamSink<unknown> {
 }
 
 /**
- * Replaces the error that Node throws when `null` is written to a stream, because its message does not tell
- * the user what to do. Returns any other error unchanged.
+ * Replaces the error that Node throws when `null` is written to a stream. Node's message does not
+ * tell the user what to do. Returns any other error unchanged.
  */
 export function writeError(error: unknown): unknown {
   if (!isNodeError(error, 'ERR_STREAM_NULL_VALUES')) return error;

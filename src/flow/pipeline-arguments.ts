@@ -15,9 +15,14 @@ export interface PipelineOptions {
   /** Ends the run. `pipeline` closes all stages and rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * How to show progress on stderr: `'auto'` or `'bar'` (a bar if stderr is a terminal, otherwise lines),
-   * `'lines'` (a line every 5 s), `'json'` (a line of JSON every 5 s, for logs), `'off'`, or a function that
-   * is called with the counts about 4 times a second.
+   * How to show progress on stderr:
+   *
+   * - `'auto'` or `'bar'`: a bar if stderr is a terminal, otherwise lines;
+   * - `'lines'`: a line every 5 s;
+   * - `'json'`: a line of JSON every 5 s, for logs;
+   * - `'off'`: nothing;
+   * - a function, which is called with the counts about 4 times a second.
+   *
    * @default 'off'
    */
   readonly progress?: ProgressDisplay | undefined;

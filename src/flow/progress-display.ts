@@ -48,7 +48,10 @@ const UPDATE_EVERY_MS = 250;
 const GAUGE_WIDTH = 24;
 /** A narrower terminal has no room for a gauge next to the text. */
 const GAUGE_COLUMNS = 60;
-/** The number of last words that are kept when a part of the line is shortened, such as `until 00:41 UTC`. */
+/**
+ * How many of its last words are kept when a part of the line is shortened. `until 00:41 UTC` has 3
+ * words.
+ */
 const TAIL_WORDS = 3;
 
 export function showProgress(
@@ -146,7 +149,6 @@ function waitNews(progress: Progress): () => boolean {
 
 type RunText = Pick<ProgressText, 'running' | 'done' | 'failed'>;
 
-/** Formats the counts of a run as lines of JSON. */
 function jsonOf(progress: Progress): RunText {
   const started = performance.now();
   const line = (state: 'running' | 'complete' | HowEnded) => {

@@ -68,7 +68,6 @@ export class ProgressText {
     return `${how} after ${duration(performance.now() - this.#started)}, ${this.#counts()}`;
   }
 
-  /** Describes the wait of the source. Returns `undefined` if the wait is shorter than 1 s. */
   #wait(): string | undefined {
     const { wait, waitLeftMs } = this.#progress;
     if (wait === undefined || wait.waitMs < SECOND) return undefined;

@@ -185,7 +185,6 @@ export interface RunSummary
  */
 export interface RunMessage extends Partial<RunSummary> {}
 
-/** Creates the summary of a run that has just ended with a result or an error. */
 export function summaryOf(
   progress: Progress,
   startedAt: number,

@@ -47,11 +47,12 @@ export type ItemOf<From> =
       ? Item
       : never;
 
-// `pipeline` and `compose` have one type parameter for each argument. Each argument is checked with one of
-// the types below. If the argument fits, the result is the type of the argument, or the general type from
-// which the compiler infers the parameters of functions such as `filter(post => post.lang)`. If the argument
-// does not fit, the result is a sentence, which the compiler shows as the error at that argument. `never`
-// means that the compiler has not seen the argument yet.
+// `pipeline` and `compose` have one type parameter for each argument. Each argument is checked with
+// one of the types below. If the argument fits, the result is a union of the argument's type and a
+// general type. From the general type, the compiler infers the parameters of functions such as
+// `filter(post => post.lang)`. If the argument does not fit, the result is a sentence, which the
+// compiler shows as the error at that argument. `never` means that the compiler has not seen the
+// argument yet.
 
 /** The first argument of `pipeline`. */
 export type SourceArgument<From> = [From] extends [Source<unknown>]
@@ -142,8 +143,8 @@ type StageFor<In> =
 type SinkFor<In> = ((input: Flow<In>, run: SinkRun) => Promise<unknown>) | WritableSink<In>;
 
 /**
- * An operator or a sink. Functions have one type for both, because the compiler would not infer the parameter
- * types of `async posts => …` from a union of two functions with different parameters.
+ * An operator or a sink. A function has one type for both. From a union of two functions with
+ * different parameters, the compiler would not infer the parameter types of `async posts => …`.
  */
 type EitherFor<In> =
   | ((input: Flow<In>, run: SinkRun) => AsyncIterable<unknown> | Promise<unknown>)
@@ -267,8 +268,8 @@ type OrColumns<Wanted, Table extends string = 'columns of these items'> = [Wante
   : `, or pass columns: ${Table}`;
 
 /**
- * Stands for a stage that reads items of this type. All members are optional and no stage has any of them, so
- * that the compiler's error for a mismatch is one line with both types.
+ * Stands for a stage that reads items of this type. All members are optional, and no stage has any
+ * of them. The compiler's error for a mismatch is then one line with both types.
  */
 interface StageThatReads<Items> {
   readonly items?: Items;
