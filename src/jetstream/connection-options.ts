@@ -35,7 +35,6 @@ export interface JetStreamConnectionOptions {
 
 const METHODS = ['request', 'status', 'closed', 'isClosed', 'close', 'getServers', 'reconnect'];
 
-/** Whether a value is a connection of the NATS client. */
 export function isConnection(value: unknown): value is NatsConnection {
   return isRecord(value) && METHODS.every(name => typeof value[name] === 'function');
 }

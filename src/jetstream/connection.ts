@@ -271,7 +271,6 @@ export class JetStreamConnection implements Servers {
     throw error;
   }
 
-  /** Converts an error of the client to a typed error. */
   error(what: string, error: unknown): unknown {
     return typedError(this, what, error);
   }

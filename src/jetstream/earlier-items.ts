@@ -46,7 +46,6 @@ export interface PublishedRange {
   readonly key: string;
   /** The last sequence to read. */
   readonly until: number;
-  /** The committed state of the publisher. */
   readonly committed: PublisherState;
 }
 
@@ -123,9 +122,10 @@ export class EarlierItems {
   }
 
   /**
-   * Call this for each item of the flow. Returns `undefined` if no earlier run has published the item.
-   * Otherwise, returns an object. To count each message once, the object has `bytes` only for the first item
-   * of a message, and only when the flow delivers that item for the first time.
+   * Call this for each item of the flow. Returns `undefined` if no earlier run has published the
+   * item. Otherwise, returns an object. It has `bytes` only for the first item of a message, and
+   * only when the flow delivers that item for the first time. Each message is therefore counted
+   * once.
    */
   pass(id: string): Pick<PublishedItem, 'bytes'> | undefined {
     const item = this.#published.items.get(id);

@@ -91,7 +91,6 @@ function shownGap({ publisher, from, to }: JetStreamGap): string {
   return publisher === undefined ? range : `${range} of the publisher ${publisher}`;
 }
 
-/** The place of a message: its stream, its subject and its sequence. */
 interface MessagePlace {
   readonly stream: string;
   readonly subject: string;

@@ -42,8 +42,8 @@ export interface SubjectPosition {
   /** How many messages this publisher has sent on this subject before this message, in all of its runs. */
   readonly position: number;
   /**
-   * A position on the same subject. All messages below it had been acknowledged when this message got its own
-   * position, so the stream stores them before this message.
+   * A position on the same subject. All messages below it had been acknowledged when this message
+   * got its own position. The stream therefore stores them before this message.
    */
   readonly acknowledged: number;
   /**

@@ -172,7 +172,6 @@ type FollowedJson = readonly [
   ...seen: PositionSetJson,
 ];
 
-/** Returns the positions that are in both lists. */
 export function inBoth(
   some: readonly LostPositions[],
   others: readonly LostPositions[],
@@ -318,8 +317,8 @@ export class LostAndRepeated {
   }
 
   /**
-   * The missing positions whose messages may still arrive, because these messages are not known to have been
-   * acknowledged.
+   * The missing positions whose messages may still arrive. These messages are not known to have
+   * been acknowledged.
    */
   get open(): LostPositions[] {
     return this.#missing((checked, acknowledged) => [Math.max(checked, acknowledged)]);

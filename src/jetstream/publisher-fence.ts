@@ -23,7 +23,6 @@ const POLL_MS = 200;
 const SHARD_OF = /^-\d+-of-(\d+)$/;
 
 export interface TakeOverOptions {
-  /** The name of the entry. */
   readonly key: string;
   /** The name without the suffix for the shard, such as `posts` for the entry `posts-2-of-8`. */
   readonly name: string;

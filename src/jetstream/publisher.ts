@@ -155,8 +155,8 @@ export class Publisher {
   async #untilNotFull(): Promise<void> {
     while (this.#isFull) {
       await this.#wakeUp.next();
-      // Many acknowledgements arrive at a time. This counts all of them before the next message is sent, so
-      // that the client can send many new messages in one write.
+      // Many acknowledgements arrive at a time. All of them are counted before the next message is
+      // sent. The client can then send many new messages in one write.
       await setImmediate();
       this.#throwFailure();
     }

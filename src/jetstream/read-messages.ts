@@ -335,7 +335,6 @@ class MessageReader {
   }
 }
 
-/** Creates the error for a stream that was recreated after the cursor was created. */
 export function remade(stream: string, before: string, now: string): JetStreamError {
   return new JetStreamError(
     `The stream ${stream} was deleted and recreated: the cursor belongs to the stream created at ${before}, and this one was created at ${now}. Delete the checkpoint to read this stream from its start`,
@@ -343,7 +342,6 @@ export function remade(stream: string, before: string, now: string): JetStreamEr
   );
 }
 
-/** Creates the error for a stream whose last sequence is below a sequence that was already read. */
 function behind(stream: string, sequence: number, { state }: StreamInfo): JetStreamError {
   return new JetStreamError(
     `The stream ${stream} ends at sequence ${state.last_seq}, but this reader has already read up to ${sequence}: its servers have lost messages, or it was restored from a backup. New messages would reuse sequences that it has read. Delete the checkpoint to read it from its start`,

@@ -44,7 +44,6 @@ export interface ReadSettings<T> {
   readonly item: ((bytes: Buffer) => T) | undefined;
 }
 
-/** The subject to read, and the settings for reading it. */
 interface SubjectSettings<T> extends ReadSettings<T> {
   readonly connection: JetStreamConnection;
   readonly stream: OpenedStream;
@@ -126,7 +125,7 @@ export class SubjectReader<T> {
       try {
         await this.#take(message, items, this.#epochs);
       } catch (error) {
-        // Posts before the failed message are delivered without a cursor, because a cursor would mark that
+        // Delivers the posts before the failed message without a cursor. A cursor would mark that
         // message as read.
         if (items.length > 0) yield { items, origin };
         throw error;
@@ -191,7 +190,6 @@ export class SubjectReader<T> {
     await this.#report(this.#positions.takeLost());
   }
 
-  /** Reads the messages of the stream that are near a sequence. */
   async *#around(sequence: number): AsyncGenerator<MessageGroup> {
     const { state } = await this.#settings.connection.streamInfo(this.#settings.stream.name);
     yield* this.#read({

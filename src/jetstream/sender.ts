@@ -99,8 +99,8 @@ export class Sender {
   }
 
   /**
-   * Continues after the positions of earlier runs. Positions must have no gaps, so if the stream lacks a
-   * message at one of them, sends a message without posts for it.
+   * Continues after the positions of earlier runs. Positions must have no gaps. If the stream lacks
+   * a message at a position, sends a message without posts for that position.
    */
   async resume(found: readonly PositionSet[]): Promise<void> {
     this.#acked = found;

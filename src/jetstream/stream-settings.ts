@@ -269,7 +269,6 @@ export async function openStream(
   return openedStream(call, info, named, create);
 }
 
-/** A stream to read. */
 export interface ReadStream {
   readonly stream: string;
   /** The prefix of the stream's subjects, if `toJetStream` fills it. */

@@ -60,10 +60,10 @@ export interface ToJetStreamOptions<T> extends JetStreamConnectionOptions {
    */
   readonly subject: string;
   /**
-   * Topics with separate subjects, such as languages. With `['en', 'es']`, English posts are sent to
-   * `posts.en.0`, `posts.en.1` and so on, Spanish posts to `posts.es.0` and so on, and posts of any other
-   * topic to `posts.other.0` and so on. Each topic has `create.shards` subjects. A reader reads one topic
-   * with `subject: 'posts.en'`, and all topics with `subjects: 'posts.>'`.
+   * Topics with separate subjects, such as languages. With `['en', 'es']`, English posts are sent
+   * to `posts.en.0`, `posts.en.1` and so on. Spanish posts are sent to `posts.es.0` and so on, and
+   * posts of any other topic to `posts.other.0` and so on. Each topic has `create.shards` subjects.
+   * A reader reads one topic with `subject: 'posts.en'`, and all topics with `subjects: 'posts.>'`.
    * @default none
    */
   readonly topics?: readonly string[] | undefined;
