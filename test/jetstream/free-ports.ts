@@ -1,8 +1,8 @@
 import net from 'node:net';
 
 /**
- * The first port to use. It is below the ports that the system assigns to outgoing connections,
- * because such a connection could take the port of a stopped node.
+ * The first port to use. All ports are below those that the system assigns to outgoing connections.
+ * Otherwise, such a connection could take the port of a stopped node.
  */
 const FIRST_PORT = 10_000;
 const RANGES = 110;

@@ -179,8 +179,8 @@ export class NatsCluster {
 
   /**
    * Starts all stopped nodes, and waits until the cluster can create a stream. Two of three nodes
-   * can already elect a leader, but the leader refuses streams with three replicas until the third
-   * node is connected.
+   * can already elect a leader. However, the leader refuses streams with three replicas until the
+   * third node is connected.
    */
   async start(): Promise<void> {
     await Promise.all(this.nodes.map(node => node.start()));
@@ -195,7 +195,8 @@ export class NatsCluster {
     let gone = false;
     while (!gone) {
       const { error } = await this.ask('$JS.API.STREAM.DELETE.probe');
-      // An earlier request may have deleted the stream, although its response came too late.
+      // A 404 is fine: an earlier request may have deleted the stream, although its response came
+      // too late.
       gone = error === undefined || (error as { code?: unknown }).code === 404;
     }
   }

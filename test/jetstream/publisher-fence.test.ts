@@ -234,8 +234,8 @@ describe('the KV entry that locks the name of a publisher', () => {
     },
   );
 
-  // In `npm run faults -- jetstream` (partition, seed 6), the only publisher failed with the
-  // message that another process had taken over.
+  // Found by `npm run faults -- jetstream` (partition, seed 6): the only publisher failed. Its
+  // error said that another process had taken over.
   it('still belongs to its process if servers reject a write and answer with the previous state', async () => {
     const bucket = new Bucket();
     const entry = await takenOver(bucket);

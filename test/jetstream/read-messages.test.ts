@@ -33,8 +33,9 @@ async function newStream(): Promise<string> {
 }
 
 /**
- * Stores messages in the form in which a publisher sends them. Each is given as
- * `[index of the post, position, acknowledged]`.
+ * Stores messages in the form in which a publisher sends them. Publishers number their messages on
+ * each subject. `position` is the number of a message, and `acknowledged` is a number below which
+ * the servers had acknowledged all messages.
  */
 async function store(
   stream: string,

@@ -183,7 +183,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
   it('fails while another publisher of its name waits for space, whether that one is starting or ending', async () => {
     await using node = await startNode();
     const small = { ...to(node), create: { ...create, maxBytes: 1 << 20 } };
-    // The bucket is created first, because nats-server 2.9 panics if it is asked for a message of a
+    // Creates the bucket first. Otherwise, nats-server 2.9 panics if it is asked for a message of a
     // stream that it is still creating.
     await pipeline(numberedSource({ total: 1 }), toJetStream({ ...small, name: 'another' }));
     const run = (signal: AbortSignal, takeoverMs = 5000) => {

@@ -102,9 +102,7 @@ export const JETSTREAM_VALUES: ValuesOfStages = {
   },
 };
 
-/**
- * Options that have the same value in every test. For example, `resume` comes from the checkpoint.
- */
+/** Options that the tests do not vary. For example, `resume` always comes from the checkpoint. */
 export const FIXED_OF_JETSTREAM: readonly string[] = [
   ...['toJetStream.stream', 'toJetStream.subject', 'fromJetStream.stream', 'fromJetStream.resume'],
 ];

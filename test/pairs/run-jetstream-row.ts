@@ -32,7 +32,7 @@ import { optionsIn } from './values.js';
 
 const TOTAL = 130;
 const BATCH = 10;
-/** The position at which the first run of the publisher is stopped. */
+/** The first run of the publisher is stopped before this post. */
 const PUBLISHED = 40;
 /**
  * The first run of a reader is stopped after this many items. A reader first requests 16 messages
@@ -217,7 +217,6 @@ export class JetStreamRow {
     return { ...optionsIn(this.row, call, JETSTREAM_VALUES, context), connection };
   }
 
-  /** Cuts the connection that a call uses. */
   async #cut(call: string): Promise<void> {
     const isShared = this.row[`${call}.connection`] === 'open';
     await (isShared ? shared : this.#opened.at(-1))?.reconnect();

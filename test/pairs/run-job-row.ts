@@ -150,7 +150,7 @@ async function untilComplete<T>(mayStop: boolean, call: (run: number) => Promise
   }
 }
 
-/** Changes the files that a stopped download has left. */
+/** Cuts or removes a file that a stopped download has left, if the row says so. */
 async function spoil(row: Row, folder: string): Promise<void> {
   const [name] = (await readdir(folder, { recursive: true })).filter(one => one.endsWith('.gz'));
   if (name === undefined) return;

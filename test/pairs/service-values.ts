@@ -56,7 +56,8 @@ export const SERVICE_VALUES: ValuesOfStages = {
   },
   counts: {
     ...query('counts'),
-    // `fromDate` is always given, because the default time range of 30 days has 43,200 minutes.
+    // `fromDate` is always given. The default range of 30 days would have 43,200 buckets of a
+    // minute.
     fromDate: date(START),
     bucket: { ...unset, day: is('day'), hour: is('hour'), minute: is('minute') },
   },
@@ -125,8 +126,8 @@ export const SERVICE_VALUES: ValuesOfStages = {
 };
 
 /**
- * Options that have the same value in every test. For example, with `next`, only one page is read,
- * and `resume` comes from the checkpoint.
+ * Options that the tests do not vary. For example, `resume` always comes from the checkpoint, and
+ * with `next`, only one page would be read.
  */
 export const FIXED_OF_SERVICE: readonly string[] = [
   ...['search.query', 'search.next', 'search.resume', 'searchRules.rules', 'searchRules.resume'],

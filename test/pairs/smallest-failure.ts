@@ -25,8 +25,8 @@ function notFirst(row: Row, domain: Domain, { always }: Rules): Row {
 }
 
 /**
- * Reduces a failing combination of options, so that as few of them as possible have a value other
- * than their first one. Returns the error of the reduced combination.
+ * Reduces a failing combination of options. Sets as many options as possible to their first value.
+ * Returns the error of the reduced combination.
  * @param errorOf Runs a row. Returns `undefined` if the row passes.
  */
 export async function smallestFailure(

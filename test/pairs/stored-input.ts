@@ -113,11 +113,7 @@ export function storedFiles(row: Row): StoredFile[] {
   ];
 }
 
-/**
- * Writes a file.
- *
- * @param isCut Whether to write only the first part of the file.
- */
+/** Writes an input file, or only its first part if `isCut` is set. */
 export async function store(
   folder: string,
   file: StoredFile,

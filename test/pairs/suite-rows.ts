@@ -4,8 +4,8 @@ import { isEveryday, isNightly } from '../suite.js';
 import { type Covering, coveringRows, type Domain, type Row, type Rules } from './covering-rows.js';
 
 /**
- * The nightly suite tests other combinations of options every night, so that further combinations
- * of three and more values are tried.
+ * The nightly suite uses another seed every night. Over time, it thus tries further combinations of
+ * three and more values.
  */
 const SEED = isNightly ? (propertySeed(process.env.MILLRACE_SEED) ?? Date.now()) : 1;
 
