@@ -58,8 +58,8 @@ const CELLS: readonly (Cell & { run(millrace: Millrace, trial: Trial): Promise<C
 ];
 
 /**
- * Checks promises that the other fault tests do not cover: calls that cost money, limits, and a
- * second run on the same output.
+ * Checks promises that the other fault tests do not cover. They are about calls that cost money,
+ * limits, and a second run on the same output.
  */
 export const calls: Part = {
   name: 'calls',

@@ -4,9 +4,9 @@ import { build } from 'esbuild';
 import { buildWorker } from '../build.js';
 import { compileLibrary } from '../compile-library.js';
 
-// Compiles the library, the fault tests and the test files that they need, so that a child process
-// starts in a fraction of a second. Each source becomes a separate file. Next to the compiled
-// tests, `src` is a link to the compiled library, so their imports of `src` resolve to it.
+// Compiles the library, the fault tests and the test files that they need. Compiled child processes
+// start in a fraction of a second. Each source becomes a separate file. The compiled tests import
+// the compiled library through the link `src` next to them.
 const root = path.resolve(import.meta.dirname, '../..');
 const cache = path.join(import.meta.dirname, '.cache');
 const library = path.join(cache, 'library');

@@ -36,7 +36,8 @@ export const fuzz: Part = {
             forMs: TRIAL_MS,
             minInputs: MIN_INPUTS,
           });
-          // If a parser refuses every input, it has not really been tested.
+          // Only accepted inputs count as hits. A parser that refuses every input has not really
+          // been tested.
           return { hits: accepted, inputs, accepted };
         } catch (error) {
           // The thread may hang, or may still contain a part of the failed input.

@@ -61,8 +61,8 @@ interface Modules {
 }
 
 /**
- * Loads a module from the tested library: the compiled library, the folder given with `--library`,
- * or `src/` in vitest, which compiles it.
+ * Loads a module from the tested library. This is the compiled library or the folder given with
+ * `--library`. In vitest, it is `src/`, which vitest compiles.
  */
 export function loadModule<N extends keyof Modules>(library: URL, name: N): Promise<Modules[N]> {
   const extension = library.pathname.endsWith('/src/') ? 'ts' : 'js';

@@ -208,7 +208,8 @@ async function runHere(setting: Setting, name: string, trial: Trial): Promise<Co
   const counts = await run(millrace, size, trial, course);
   trial.keep(course.curves);
   const taken = course.assertFlat({
-    // Half of the items arrive between the middle of the second quarter and the middle of the last.
+    // Growth is measured from the second quarter of a run to the last. Half of the items arrive
+    // between the middles of these quarters.
     growBytes: 32 * MIB + (itemBytes * size) / 2,
     peakBytes: workBytes + itemBytes * size,
     settles,

@@ -32,8 +32,8 @@ const SQUARES: readonly Square[] = ROWS.flatMap(row =>
 );
 
 /**
- * The maximum number of attempts of a trial with the compliance stream. How much a replay delivers
- * depends on how many events came before the stream connected, so a fault may take no effect.
+ * The maximum number of attempts of a trial with the compliance stream. The replay delivers more or
+ * less, depending on the events before the stream connected. Therefore, a fault may take no effect.
  */
 const COMPLIANCE_DRAWS = 5;
 

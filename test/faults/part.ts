@@ -6,10 +6,7 @@ import type { Random } from './random.js';
 export type Expectation =
   /** The run completes without help and outputs every item once. */
   | 'recovers'
-  /**
-   * The run completes without help and outputs every item once, after a wait for a rate limit, a
-   * silent connection or a later time.
-   */
+  /** Like `recovers`, but the run waits for a rate limit, a silent connection or a later time. */
   | 'waits'
   /**
    * The run ends with a typed error. The committed items are exact, and when the fault is gone, the

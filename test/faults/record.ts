@@ -32,8 +32,8 @@ export function resultsOf(part: Part, recorded: Recorded): ReadonlyMap<string, R
 }
 
 /**
- * Returns whether a result replaces the recorded one. The result of a run with fewer seeds, of an
- * interrupted run, or of a cell with nothing to try does not replace it.
+ * Returns whether a result replaces the recorded one. It does not if the run had fewer seeds or was
+ * interrupted, or if the cell has nothing to try.
  */
 export function replaces(
   { expects, trials, failures }: CellResult,

@@ -22,8 +22,8 @@ export function resultsPage(
 ): string {
   const known = parts.flatMap(part => {
     const tried = [...resultsOf(part, recorded).values()].map(cell =>
-      // If a part records results itself, such as runs of the suite, each trial has a separate
-      // commit, so no age is shown.
+      // Some parts record results themselves, such as runs of the suite. Their trials have
+      // different commits, so no age is shown.
       part.results === undefined && cell.expects !== 'none'
         ? { ...cell, stale: staleness(ageOf(part.name, cell)) }
         : cell,
@@ -138,7 +138,6 @@ function cellCount(commits: ReadonlyMap<unknown, number>): string {
   return `${count} cell${count === 1 ? '' : 's'}`;
 }
 
-/** Renders a table with a row for each cell. */
 export function cellTable(cells: readonly CellResult[]): string {
   return table(
     [

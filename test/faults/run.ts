@@ -119,8 +119,8 @@ print(`\n${trials} trials of ${results.length} cells, ${failed.length} cells fai
 process.exitCode = failed.length > 0 ? 1 : 0;
 
 /**
- * Returns the recorded result of a cell, if all of its trials passed and the expectation of the
- * cell is still the same.
+ * Returns the recorded result of a cell. Returns undefined if one of its trials has failed, or if
+ * the expectation of the cell has changed since.
  */
 function passed(part: Part, { name, expects, why }: Cell): CellResult | undefined {
   const result = resultsOf(part, readRecord(RESULTS)).get(name);

@@ -118,8 +118,8 @@ describe.skipIf(withoutStrace() !== undefined)('the files of LMDB', () => {
     },
   );
 
-  // In the past, LMDB refused all calls after a root could not be written, while the next
-  // transaction and `close` waited forever.
+  // In the past, LMDB refused all calls after it could not write a root page. The next transaction
+  // and `close` waited forever.
   it.each([...KEPT_BY_LMDB.keys()])(
     'cause a StorageError if a root page cannot be written, and remain usable: %s',
     async name => {

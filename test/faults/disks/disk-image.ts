@@ -28,8 +28,8 @@ export function fileAfterCut(
   const durable = changes.map(change => isDurable(calls, change, at));
   const likely = random.next();
   /**
-   * Returns how many of a page's changes are on disk: all changes up to the last synced one, and
-   * some of the later changes.
+   * Returns how many of a page's changes are on disk. These are all changes up to the last synced
+   * one, and some of the later changes.
    */
   const kept = (touching: readonly number[]): number => {
     const synced = touching.findLastIndex(index => durable[index]) + 1;
@@ -89,7 +89,7 @@ function lengthAfterCut(
 }
 
 /**
- * Returns whether all changes to a file were on disk before the call `at`, so that a power cut
+ * Returns whether all changes to a file were on disk before the call `at`. If so, a power cut
  * always leaves the same file.
  */
 export function isAllDurable(calls: readonly SystemCall[], file: string, at: number): boolean {

@@ -29,7 +29,7 @@ describe.each([...KEPT])('the files of %s after a disk fault', (name, open) => {
     },
   );
 
-  // If an index is lost, it is rebuilt, so no data is lost.
+  // The index is skipped, because a lost index is rebuilt without losing data.
   it.skipIf(name === 'index')(
     'are reported as damaged by sweepDisk() if the disk does not sync files',
     async () => {

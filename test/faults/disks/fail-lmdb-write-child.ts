@@ -60,8 +60,8 @@ function say(line: string): void {
 }
 
 /**
- * Replaces the random names of temporary folders with `new-1`, `new-2` and so on, because strace
- * must know the paths before the process starts.
+ * Names temporary folders `new-1`, `new-2` and so on instead of randomly. strace must know the
+ * paths before the process starts.
  */
 function numberTemporaryFolders(): void {
   const made = new Map<string, number>();

@@ -26,8 +26,8 @@ interface Whole {
 }
 
 /**
- * Tries a fault at every call of a disk. Throws if a later process finds neither the state before
- * the interrupted step nor the state after it, or if it cannot continue.
+ * Tries a fault at every call of a disk. A later process must find the state before or after the
+ * interrupted step, and must be able to continue. Otherwise, this function throws.
  *
  * @returns The number of faults that took effect.
  */
@@ -154,8 +154,8 @@ async function attempt(
 }
 
 /**
- * Checks that a process which only reads either fails with an error or finds the right state, and
- * that it damages nothing.
+ * Makes one call fail in a process that only reads. Checks that the process fails with an error or
+ * finds the right state, and that it damages nothing.
  */
 async function unreadable(
   kept: KeptFiles,
@@ -186,8 +186,8 @@ async function unreadable(
 }
 
 /**
- * Checks that a process on this disk finds the state after `done` steps or after one more step, and
- * completes the remaining steps.
+ * Checks that a process on this disk finds the state after `done` steps or after one more step.
+ * Then checks that it completes the remaining steps.
  */
 async function mustGoOn(
   kept: KeptFiles,

@@ -11,7 +11,6 @@ async function* arriving(chunks: readonly Buffer[]): AsyncGenerator<Buffer> {
   yield* chunks;
 }
 
-/** All decoders of gzip. */
 export const gzip: ParserKind = {
   holds: 'all decoders that accept a file give the same content, of at most `maxBytes`',
   async open(library) {

@@ -131,8 +131,8 @@ export const elements: ParserKind = {
         const hasMark = input.subarray(0, 3).equals(BYTE_ORDER_MARK);
         const parsed = parsedJson(hasMark ? input.subarray(3) : input);
         const text = input.toString('latin1');
-        // If a document contains the array twice, the splitter takes the first array and
-        // `JSON.parse` the last, so such documents are not compared.
+        // If a document contains the array twice, the splitter takes the first one and `JSON.parse`
+        // takes the last one. Such documents are not compared.
         const isClear = text.split('"results"').length === 2 && !text.includes('\\u');
         if (
           parsed !== undefined &&

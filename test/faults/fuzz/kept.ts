@@ -179,7 +179,7 @@ export const tombstones: ParserKind = {
       getStats: () => ({ entryCount: 1 }),
       getKeysCount: () => 0,
     };
-    // Replaces LMDB, which does not check its values.
+    // Replaces LMDB. LMDB does not check stored values, so this store returns the input as a value.
     const marks: ConstructorParameters<typeof Tombstones>[1] = {
       root,
       transaction: async action => action(root),

@@ -122,7 +122,6 @@ export const messages: ParserKind = {
   },
 };
 
-/** JSON with exact ids. */
 export const exactJson: ParserKind = {
   holds: 'accepted exactly if `JSON.parse` accepts it, with the same shape',
   async open(library) {

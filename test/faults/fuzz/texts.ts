@@ -29,7 +29,6 @@ export const nextTokens: ParserKind = {
   },
 };
 
-/** `Authorization` headers. */
 export const authorization: ParserKind = {
   holds:
     'parameters that give the same header content again, or a refusal; Basic accepts the right login only',

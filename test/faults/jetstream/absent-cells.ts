@@ -11,8 +11,8 @@ const NOT_SERVED =
   'is an answer of HTTP; `leader` and `partition` have servers that do not serve it for a while';
 
 /**
- * Faults that are tried on other pipelines but not here, with the reason: they do not apply to a
- * stream, or another fault covers them.
+ * Faults that are tried on other pipelines but not here. The value is the reason: the fault does
+ * not apply to a stream, or another fault covers it.
  */
 const ABSENT: Readonly<Record<Row, Readonly<Record<string, string>>>> = {
   reader: {

@@ -95,8 +95,8 @@ export async function clockOff(setting: StreamSetting, trial: Trial): Promise<Co
 }
 
 /**
- * Drops everything from the stream that was published after the last commit, so the publisher
- * cannot tell what the stream has contained. The script must start from the beginning.
+ * Purges the stream after posts were published that no commit covers. The publisher cannot tell
+ * which of these posts the stream has contained, so the script must start from the beginning.
  */
 export async function expired(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;

@@ -15,8 +15,8 @@ const STEP_MS = MINUTE / 2;
 /** The clock runs this many times as fast as real time, so an hour takes 2.5 minutes. */
 const SPEED = 24;
 /**
- * The speed of the clock at the end of the run. The replay that fills gaps can deliver minutes only
- * once they are half an hour old, so the run continues until then.
+ * The speed of the clock at the end of the run. Then, a replay fills gaps, but delivers minutes
+ * only once they are half an hour old. The run continues until that time.
  */
 const TAIL_SPEED = 40;
 /** This limit only detects hangs. */

@@ -30,8 +30,8 @@ const MORE_OPEN = 10;
 /** Any operation may take this much longer, for example because of a garbage collection. */
 const MORE_MS = 50;
 /**
- * How much a curve may grow from the third quarter of a run to the last, in MiB, if its memory must
- * settle.
+ * If memory must settle, each curve may grow by at most this much from the third quarter of a run
+ * to the last. The unit is MiB.
  */
 const SETTLED_MIB: Readonly<Record<string, number>> = {
   [HEAP]: 4,
@@ -132,13 +132,15 @@ export class Course {
 
   /**
    * Compares the last quarter of the run with the second quarter, because the first is for warm-up.
-   * Throws if one of these has grown: memory, heap or buffers by more than `growBytes`; open files
-   * by more than 10; the CPU time of a step to more than three times its value plus 50 ms. Also
-   * throws if the memory of any sample exceeds the memory before the run by more than `peakBytes`.
+   * Throws if memory, heap or buffers have grown by more than `growBytes`, or open files by more
+   * than
+   * 10. Throws if the CPU time of a step has grown to more than three times its value plus 50 ms.
+   * Also throws if the memory of any sample exceeds the memory before the run by more than
+   * `peakBytes`.
    *
    * For wall-clock durations, compares the last third with the first, without extreme values. Other
    * work on the machine makes these durations longer. Therefore, fixed work is measured with each
-   * step, and a step may become slower by the same factor as the fixed work.
+   * step. A step may become slower by the same factor as the fixed work.
    */
   assertFlat({ growBytes, peakBytes, settles = false }: CourseLimits): Counts {
     const lines = this.#names.flatMap(name => {
@@ -206,8 +208,8 @@ export class Course {
   }
 
   /**
-   * Returns a message if the median of the last quarter exceeds the value that `allowed` returns
-   * for the median of the quarter `since`.
+   * Returns a message if the median of the last quarter is too high. `allowed` computes the limit
+   * from the median of the quarter `since`.
    */
   #grown(
     name: string,
@@ -221,8 +223,8 @@ export class Course {
   }
 
   /**
-   * Returns a message if a wall-clock duration is longer in the last third than in the first, but
-   * the duration of fixed work is not.
+   * Returns a message if a wall-clock duration is much longer in the last third than in the first.
+   * If fixed work has become slower, the duration may be longer by the same factor.
    */
   #slower(name: string): string[] {
     const third = (of: string, index: number) =>

@@ -3,7 +3,7 @@ import type { Timing } from '../../../src/http/timing.js';
 import type { Random } from '../random.js';
 
 /**
- * The state of a clock that shows `at` at the real time `realAt` and runs `speed` times as fast as
+ * The state of a clock. It shows `at` at the real time `realAt`, and runs `speed` times as fast as
  * real time. If two processes have the same state, they show the same time.
  */
 export interface ClockState {

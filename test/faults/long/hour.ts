@@ -11,8 +11,8 @@ import { FastClock } from './fast-clock.js';
 import type { FromService, HourSetting, ToService } from './hour-service-child.js';
 
 /**
- * A service that enforces all rate limits, in a separate process with a fast clock, and an account
- * whose waits are shortened by the speed of this clock.
+ * A service that enforces all rate limits. It runs in a separate process with a fast clock. The
+ * waits of the account are shortened by the speed of this clock.
  */
 export class Hour {
   readonly clock: FastClock;

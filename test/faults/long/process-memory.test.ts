@@ -4,8 +4,8 @@ import { expect, inject, it } from 'vitest';
 import { outputOf, spawn } from '../../child-processes.js';
 import { processMemory } from './process-memory.js';
 
-// The memory is measured in a separate process, because the process of the suite may release memory
-// of other tests at any time.
+// Measures memory in a separate process. The process of the suite may release memory of other tests
+// at any time.
 it('processMemory includes the memory that a process allocates', async () => {
   const outfile = path.join(inject('compiledSources'), 'process-memory-child.js');
   await build({

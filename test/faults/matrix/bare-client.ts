@@ -3,9 +3,8 @@ import { Agent, request } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import type { Addresses } from 'millrace/service';
 
-// The client of the tests themselves. It uses `node:http`, `zlib` and hand-written scans, and
-// shares no code with the library, so that a mistake in the library cannot change the expected
-// results.
+// The client of the tests themselves. It shares no code with the library, so that a mistake in the
+// library cannot change the expected results. It uses `node:http`, `zlib` and hand-written scans.
 
 /** The expected records by their key. A pipeline must output each of them once. */
 export type Expected = ReadonlyMap<string, string>;
@@ -124,8 +123,8 @@ export function elementsIn(page: string): string[] {
 }
 
 /**
- * Returns the id of a post, not of a post nested in it: the first `id_str` at the top level of the
- * record.
+ * Returns the id of a post: the first `id_str` at the top level of the record. Skips the ids of
+ * nested posts.
  */
 export function idOf(record: string): string {
   let depth = 0;

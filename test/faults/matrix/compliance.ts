@@ -22,8 +22,8 @@ const FIRST_USER = 1_650_000_000_000_000_001n;
 /** A time that is longer than the service takes from its response headers to its first event. */
 const SUBSCRIBE_MS = 50;
 /**
- * The maximum wait for new tombstones, long enough for a busy machine. If all events are about
- * posts and users that already have a tombstone, none is added and the wait lasts this long.
+ * The maximum wait for new tombstones, long enough for a busy machine. The wait lasts this long if
+ * no tombstone is added, because all posts and users in the events already have one.
  */
 const RECORD_MS = 2_000;
 /** The maximum wait by the service's clock. Replays deliver missed events half an hour later. */
@@ -205,9 +205,10 @@ export class ComplianceEvents {
   }
 
   /**
-   * Sends all bursts. Resolves when each post and user has the tombstone that its events require,
-   * and all minutes of `mustName` are in a gap. Unless `isDelivered` is set, events in a gap may be
-   * missing. `mustBeIn` compares everything again, including the number of all tombstones.
+   * Sends all bursts. Resolves when each post and user has the tombstone that its events require.
+   * Also waits until all minutes of `mustName` are in a gap. Unless `isDelivered` is set, events in
+   * a gap may be missing. `mustBeIn` compares everything again, including the number of all
+   * tombstones.
    */
   async arrive(
     tombstones: () => Tombstones | undefined,
@@ -225,8 +226,8 @@ export class ComplianceEvents {
       }
       this.burst();
       await sleep(this.#random.whole(2, 12));
-      // The clock must not advance between the start of a connection and its first event, because
-      // the service reports its time at the start.
+      // The service reports its time when a connection starts. Therefore, the clock must not
+      // advance before the first event of the connection.
       while (connections < this.#connections()) {
         connections = this.#connections();
         await sleep(SUBSCRIBE_MS);
@@ -302,8 +303,8 @@ export class ComplianceEvents {
         isDeepStrictEqual(mark, one),
       );
     });
-    // If a fault turns an event into a different one, two tombstones are wrong. One belongs to the
-    // real post or user, and the other to the post or user that the changed event names.
+    // A fault that changes an event makes two tombstones wrong. One belongs to the post or user
+    // that was sent, and the other to the post or user in the changed event.
     return mayChange && wrong.length <= 2 * this.#changed.size ? [] : wrong;
   }
 }

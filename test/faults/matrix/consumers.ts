@@ -23,8 +23,8 @@ const SMALL_MS = 5;
 export const LARGE_EVENT_BYTES = 1_000_000;
 
 /**
- * For each pipeline, how long a slow consumer takes per item, and how much memory the run and the
- * service may use together. A slow consumer reads 40 MiB, or 80 MiB from a job. The pipeline
+ * For each pipeline, how long a slow consumer takes per item, and a memory limit for the run
+ * together with the service. A slow consumer reads 40 MiB, or 80 MiB from a job. The pipeline
  * `counts` has no entry, because it delivers little data.
  */
 const SLOW: Partial<Record<RowName, Slow>> = {
@@ -113,8 +113,8 @@ export function stallWhilePaused(setting: AimSetting, silenceMs: number): Plante
     .filter(endpoint => endpoint !== 'jobs')
     .map(endpoint => clean.sent.get(endpoint) ?? []);
   const [sent = []] = sources;
-  // If there is a single source, nothing is delivered before its first page, file or chunk has
-  // arrived, so the fault must come later than that.
+  // If there is a single source, it delivers nothing before its first page, file or chunk has
+  // arrived. The fault must come later than that.
   const first = sources.length === 1 && sent.length > 1 ? sent[0] : undefined;
   const stall = inBody(
     setting,

@@ -18,7 +18,6 @@ import type { World } from './world.js';
 
 const SEARCH = '/search/fullarchive/accounts/local/dev';
 
-/** Returns the posts of each page. */
 export async function searchPages({ addresses }: World): Promise<readonly string[][]> {
   const pages = await fetchPages(addresses, `${SEARCH}.json`, {
     query: QUERY,
@@ -33,7 +32,6 @@ export async function searched(world: World): Promise<Expected> {
   return expectedPosts((await searchPages(world)).flat());
 }
 
-/** Returns the period and the count of each bucket, by page. */
 export async function countPages({
   addresses,
 }: World): Promise<readonly (readonly [period: string, count: string])[][]> {

@@ -98,7 +98,7 @@ async function endThread(out: string, atMessage: number): Promise<Planted> {
 const killed = (name: string, kill: NonNullable<Fault['kill']>): Fault => ({
   name,
   kill,
-  // A run may end before the process is killed.
+  // A run may end before the process is killed, so a trial has several attempts.
   draws: 5,
   expects: row => {
     if (kill === 'commit' && row.name !== 'stored files, threads')

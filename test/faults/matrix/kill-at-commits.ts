@@ -11,8 +11,8 @@ import { committedBytes } from './outputs.js';
 import type { ChildWork, CommitWork } from './pipeline-child.js';
 
 /**
- * The number of files. It is much larger than the number of files that threads hold at a time, so
- * that threads are writing during every commit.
+ * The number of files. Threads hold far fewer files at a time, so they are writing during every
+ * commit.
  */
 const FILES = 64;
 const POSTS_A_FILE = 300;

@@ -145,8 +145,8 @@ export function isSelected(hash: string): boolean {
 }
 
 /**
- * Splits lines of comma-separated ids. Lines have up to seven ids, because a commit ends a line
- * early.
+ * Splits lines of comma-separated ids. A commit ends a line early, so a line has seven ids or
+ * fewer.
  */
 function idsOf(lines: readonly string[]): Found {
   return lines.flatMap(line => line.split(',').map(id => [id, ''] as const));

@@ -52,8 +52,9 @@ export interface DiskPlace {
   readonly ofThreads: boolean;
 }
 
-// Runs a pipeline in a process that a test kills. Prints `started` before it opens anything,
-// `thread` if it dies at a write of a worker thread, and the number of its disk calls at its end.
+// Runs a pipeline in a process that a test kills. Prints `started` before it opens anything. Prints
+// `thread` if it dies at a write of a worker thread. At its end, prints the number of its disk
+// calls.
 const work = JSON.parse(process.argv[2] ?? '') as ChildWork;
 const { addresses, dieAt } = work;
 const millrace = await loadLibrary({ library: new URL(work.library) });

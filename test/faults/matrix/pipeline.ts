@@ -30,7 +30,6 @@ export interface Attempt {
   /** The position at which the source starts. @default the position in the checkpoint */
   readonly resume?: Cursor | undefined;
   readonly onGap?: ((gap: ComplianceGap) => void) | undefined;
-  /** Called with each compliance event. */
   readonly onEvent?: ((event: ComplianceEvent) => unknown) | undefined;
   /** Called with the tombstones of a compliance run. Such a run ends only when it is aborted. */
   readonly onTombstones?: ((tombstones: Tombstones) => unknown) | undefined;

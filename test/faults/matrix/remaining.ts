@@ -38,8 +38,8 @@ export class Remaining {
   }
 
   /**
-   * Returns the keys of the items that a run still has to deliver if the items with the given keys
-   * are committed. Pages, files and chunks are delivered as a whole.
+   * Returns the keys of the items that a run still has to deliver. `committed` contains the keys of
+   * committed items. Pages, files and chunks are delivered as a whole.
    */
   keys(committed: ReadonlySet<string>): ReadonlySet<string> {
     return new Set(this.#left(committed).flat());

@@ -20,7 +20,10 @@ export interface Place {
   readonly library: URL;
 }
 
-/** Pipelines that have a single source and commit at each cursor. */
+/**
+ * Pipelines for which `mustGoOnAt` checks the cursor of an error. They have a single source and
+ * commit at each cursor.
+ */
 const GO_ON: readonly RowName[] = [
   'search',
   'counts',
@@ -178,8 +181,8 @@ export class RowRun {
   }
 
   /**
-   * Checks the cursor of an error: a script that starts at it must deliver the items that are not
-   * committed, without requesting other pages, files or chunks.
+   * Checks the cursor of an error. A script that starts at this cursor must deliver the items that
+   * are not committed. It must not request any other pages, files or chunks.
    */
   async mustGoOnAt(error: Error, signal: AbortSignal): Promise<number> {
     const { cursor, code } = error as { cursor?: Cursor; code?: string };

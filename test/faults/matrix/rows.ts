@@ -283,7 +283,7 @@ export const ROWS: readonly Row[] = [
 ];
 
 /**
- * Writes a job's files into a folder, like `store`, but adds records that are not posts, and posts
+ * Writes a job's files into a folder, like `store`. Adds records that are not posts, and posts
  * whose time a table cannot contain.
  */
 async function storeDamaged(setting: RowSetting): Promise<Prepared> {
@@ -312,9 +312,9 @@ async function storeDamaged(setting: RowSetting): Promise<Prepared> {
 }
 
 /**
- * Creates a damaged record. It is not an object, or it is invalid UTF-8, or it has no id, or it has
- * the same bytes as another damaged record. If it is an object without an id, its line number is
- * not known when the damage is found.
+ * Creates one of four kinds of damaged records: one that is not an object, has invalid UTF-8, has
+ * no id, or has the same bytes as another damaged record. If an object has no id, its line number
+ * is not known when the damage is found.
  */
 function damagedRecord(post: string, index: number): { bytes: Buffer; hasLine: boolean } {
   const kinds = [

@@ -42,8 +42,8 @@ export const PATHS: Partial<Record<Endpoint, string>> = {
 };
 
 /**
- * In another run, the list of a job's files may be shorter by this many bytes, because its
- * addresses are signed again.
+ * The list of a job's files may be shorter by this many bytes in another run. The addresses in it
+ * are signed again.
  */
 const SIGNED_BYTES = 50;
 

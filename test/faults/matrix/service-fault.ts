@@ -6,8 +6,8 @@ import { type Clean, PATHS, type Sent } from './sent.js';
 import type { World } from './world.js';
 
 /**
- * What determines where a fault is planted: the service and data of a trial, and a run of its
- * pipeline without a fault.
+ * The inputs that determine where a fault is planted. `clean` describes a run of the pipeline
+ * without a fault.
  */
 export interface AimSetting {
   readonly row: Row;
@@ -17,8 +17,8 @@ export interface AimSetting {
 }
 
 /**
- * A request of a run without a fault, and the values that plant a fault at the same request of
- * another run.
+ * A request of a run without a fault. With these values, a fault can be planted at the same request
+ * of another run.
  */
 export interface Aimed {
   readonly endpoint: Endpoint;

@@ -9,8 +9,8 @@ import { PATHS, type Sent } from './sent.js';
 import { aim } from './service-fault.js';
 
 /**
- * Changes one record of a response and of all later responses until the fault is lifted, or one
- * record of the stored file.
+ * Changes one record of a response and of each later response until the fault is lifted. If the
+ * pipeline reads a stored file, changes one record of the file.
  */
 export async function spoilRecord(
   setting: FaultSetting,
@@ -86,7 +86,6 @@ async function spoilStored(
   return { hits: () => hits, lift: () => writeFile(file, good) };
 }
 
-/** Damages the bytes of a stored file. */
 export async function damageStored(
   { row, input, out, random }: FaultSetting,
   damage: (bytes: Buffer) => Buffer,

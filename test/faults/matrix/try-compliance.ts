@@ -31,8 +31,8 @@ export async function tryCompliance(
     const gaps: ComplianceGap[] = [];
     const endsRun = cell.expects === 'error';
     const { mayChange } = planted;
-    // If the reason of the gap is `unverified`, all events have arrived, but their number never
-    // matched the number that the service reported.
+    // A gap with the reason `unverified` contains no lost events. Their number only never matched
+    // the number that the service reported.
     const isDelivered = planted.gap?.reason === 'unverified';
     const arriveAll = () =>
       untilArrived(run, events, {

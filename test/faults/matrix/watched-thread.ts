@@ -43,7 +43,6 @@ export interface ThreadMessages {
   onMessage?: (thread: workerThreads.Worker) => void;
 }
 
-/** The messages of all watched threads. */
 export const threadMessages: ThreadMessages = { count: 0 };
 
 /**

@@ -1,4 +1,5 @@
-// This file is separate from the archive, because child processes do not generate the archive.
+// Child processes import this file. It is separate from `archive.ts`, so that they do not generate
+// the archive.
 
 /**
  * The service's time at the start of every trial, so that a seed has the same effect on any day.
