@@ -152,7 +152,8 @@ describe('a replay in which every connection completes', () => {
           let now = NOW;
           const next = () => machine.next(now, now, connects);
           for (let action = next(); action.do !== 'done'; action = next()) {
-            // The first connection shows how many bytes a minute contains.
+            // Predictions count only after the first connection, which shows how many bytes a
+            // minute contains.
             if (minutes <= 16 || machine.state.chunk > 16 * MINUTE)
               said.push([now, machine.leftMs(now, now, pace, connects)]);
             if (action.do === 'wait') now += action.ms;

@@ -134,7 +134,7 @@ describe('a replay', () => {
     );
     const lengths = server.received.map(windowOf).map(({ from, to }) => (to - from) / MINUTE);
     expect(lengths[0]).toBe(16);
-    // The separators between records are included.
+    // `minuteBytes` includes the separators between records.
     expect(Math.max(...lengths)).toBeLessThan(25);
   });
 });

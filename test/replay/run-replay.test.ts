@@ -157,8 +157,8 @@ describe('the folder for the disk buffer of a replay', () => {
   const timings = { firstChunkMs: MINUTE, maxChunkMs: MINUTE };
 
   /**
-   * Delivers posts until the given number of cursors has arrived, or all posts. Returns the ids of
-   * the posts and the last cursor.
+   * Reads posts until this many cursors have arrived, by default all posts. Returns the ids of the
+   * posts and the last cursor.
    */
   async function deliver(
     flow: ReturnType<typeof posts>,

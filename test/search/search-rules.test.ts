@@ -199,7 +199,8 @@ describe('search() with `rules`', () => {
   it('rejects with the missing part if a later query fails, and resumes from the cursor of that error', async () => {
     const whole = (await run(THREE)).map(({ id }) => id);
     const seen: string[] = [];
-    // The fault hits the last page, however many requests the queries before it need.
+    // Measures how many requests each query needs, to know at which request a fault hits the second
+    // query.
     const total = await requestsDuring(() => run(THREE));
     const perQuery: number[] = [];
     for (const { query } of PACKED) perQuery.push(await requestsDuring(() => one(query)));
@@ -267,7 +268,8 @@ describe('search() with `rules`', () => {
       [cursor] = (await cursorsOf(search(local(), THREE))) as [Cursor];
     });
     const resumed = (resume: Cursor, options = {}) => run({ ...THREE, ...options, resume });
-    // Delivered posts contain the ids of rules.
+    // Posts contain the ids of the rules that they match, so a resumed search must have the same
+    // ids.
     const named = RULES.map((rule, number) => ({ ...rule, id: `${number}` }));
 
     it.each<[string, object, RegExp]>([
@@ -348,8 +350,8 @@ describe('search() with `rules`', () => {
           return pipeline(
             search(local(), { ...nightly, incremental: true }),
             tap(() => {
-              // The later queries of a run must not find posts that are newer than the end of the
-              // run's time range.
+              // Time passes during a run, so that newer posts become visible. The later queries of
+              // the run must not find posts that are newer than the end of its time range.
               service.clock.advance(1_000);
               if (++count === after) throw crash;
             }),

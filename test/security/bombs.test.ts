@@ -24,8 +24,8 @@ const STREAMS = ['compliance', 'replay'];
  */
 const MAX_FILE_MIB = 350;
 /**
- * The calls for which the bomb is a data file. Job files may contain empty lines, whatever their
- * compression ratio is.
+ * The calls for which the bomb is a data file. The bomb of lines is not sent to these calls,
+ * because job files may contain any number of empty lines.
  */
 const FILES = ['jobFiles', 'download'];
 const ALL = ['search', 'counts', 'usage', 'jobs', 'results', 'rules', 'token', 'engagement'];

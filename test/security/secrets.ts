@@ -17,8 +17,8 @@ export function spellings(secret: string): string[] {
 }
 
 /**
- * Returns the base64 characters that depend only on the secret. The secret follows `before` bytes,
- * or `before` bytes plus a multiple of three.
+ * Returns the base64 of a secret after `before` other bytes, without the characters that also
+ * depend on the bytes around it. The result is the same after any further multiple of three bytes.
  */
 function inBase64(secret: string, before: number): string {
   const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(secret)]);

@@ -150,7 +150,10 @@ const CALLS: Readonly<Record<string, () => Promise<unknown>>> = {
   signIn: () => users.requestToken(acme, { callback: 'oob' }),
 };
 
-/** Returns the texts that a server may echo. */
+/**
+ * Returns a message that contains the secrets of a call, unchanged and encoded, as a server might
+ * echo them.
+ */
 function echo(call: string): string {
   const sent = [password, consumerSecret, ...(call === 'totals' ? tokens : [])];
   const pair = `${addresses.email}:${password}`;
@@ -179,7 +182,7 @@ for (const fault of FAULTS) {
   round++;
   for (const [name, call] of Object.entries(CALLS)) {
     // Plants the fault for each call, so that `skip` counts only the requests of this call. A
-    // compliance stream continues after the fault.
+    // compliance stream continues after the fault, so it is stopped early.
     if (fault !== undefined)
       service.faults.plant(fault.kind === 'status' ? { ...fault, message: echo(name) } : fault);
     const stopped = AbortSignal.timeout(name === 'compliance' ? bySuite(700, 2_000) : 30_000);

@@ -205,7 +205,6 @@ export function arbitraryDraft(): fc.Arbitrary<DraftPost> {
   );
 }
 
-/** Creates a plain post with this text. */
 export function postOf(text: string): Activity {
   return original({ ...PLAIN, text });
 }
