@@ -54,10 +54,7 @@ it('the scan of an archive returns a post at the first moment of a segment in th
 const window = { from: START, to: START + 600 * SECOND };
 const all = { kind: 'and', nodes: [], start: 0, end: 0 } as const;
 
-/**
- * Creates an archive of two blocks. Its posts must be read to be counted. The deadline uses a clock
- * that advances each time it is read.
- */
+/** Creates an archive of two blocks. Its posts must be read to be counted. */
 function archiveOf(times: readonly number[]) {
   const middle = START + 300 * SECOND;
   const newestFirst = times.toSorted((a, b) => b - a);

@@ -110,8 +110,8 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       const second = await next();
       await page.goto(users.signInAddress(acme, second));
       expect(callback.last().searchParams.get('oauth_token')).toBe(second.token);
-      // In the other browser, the form redirects from the page that asks for the password to the
-      // application.
+      // The other browser is not signed in. Its user enters the password, and then returns to the
+      // application without a consent page.
       const other = await visit();
       const third = await next();
       await other.goto(users.signInAddress(acme, third));

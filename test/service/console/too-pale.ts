@@ -1,6 +1,9 @@
 import type { Page } from 'playwright-core';
 
-/** Returns the texts on the page whose contrast is below 4.5:1. */
+/**
+ * Returns the elements of the page with text whose contrast is below 4.5:1. Each result consists of
+ * the contrast, the element and the start of its text.
+ */
 export function tooPale(page: Page): Promise<string[]> {
   return page.evaluate(LOOK);
 }

@@ -96,8 +96,9 @@ it('a job changes its status at the times that a model predicts, across any rest
 });
 
 /**
- * Advances the clock in steps, so that work that starts in one step ends before the next step. If
- * no job is waiting for its turn, takes one long step.
+ * Advances the clock. Begins with steps of `SHORTEST`, so that work that starts in one step ends
+ * before the next step. The rest is one long step. If more than a day passes and no job is waiting
+ * for its turn, there are only long steps.
  */
 async function advance(jobs: LocalJobs, model: JobModel, ms: number): Promise<void> {
   const most = ms > DAY && !model.jobs.some(({ inLine }) => inLine) ? ms : SHORTEST;

@@ -54,7 +54,8 @@ describe('a replay of the local service with a planted fault', () => {
       }
     };
     const { messages } = await see(replayPath());
-    // Posts may still be missing from the current minute.
+    // The unprocessed range starts at the minute that was being sent, because posts of this minute
+    // may be missing.
     expect(messages.at(-1)).toContain(
       '"unprocessed_range":{"fromDate":"2024-05-15T10:29:00+00:00","toDate":"2024-05-15T11:00:00+00:00"},"activity_count":30',
     );

@@ -6,7 +6,7 @@ import { openSampleArchive } from '../../../src/service/sample/sample-archive.js
 it('a scan of generated posts lets other requests run between the posts of a segment', async () => {
   const from = Date.UTC(2024, 4, 1);
   const archive = openSampleArchive({ postsPerMinute: 20, now: () => from + 10 * SEGMENT });
-  // Each post takes longer than the archive may work without a pause.
+  // On this clock, each post takes longer than the archive may work without a pause.
   let now = 0;
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => {
     now += 100;

@@ -245,7 +245,7 @@ describe('a usage report of the local service', () => {
     expect(delivered).toBeGreaterThan(0);
     const baseUrl = new URL(base).origin;
     expect(activities(await usageAt(baseUrl))).toEqual({ historical: delivered });
-    // The second job delivers the same posts again.
+    // The second job delivers the same posts again. On the same day, they count only once.
     await bring('delivered', { ...SMALL, title: 'again' });
     expect(activities(await usageAt(baseUrl))).toEqual({ historical: delivered });
     service.clock.advance(DAY);

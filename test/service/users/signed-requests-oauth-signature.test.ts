@@ -176,8 +176,8 @@ describe('an OAuth signature', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('GET', 'POST', 'PUT'),
-        // The URLs are in lower case and have a path but no default port, because the library that
-        // this is compared with is wrong for other URLs.
+        // The library that the test compares with is wrong for URLs in upper case, with a default
+        // port or without a path. Therefore, no such URLs are generated.
         fc.webUrl().map(url => new URL(url).origin + new URL(url).pathname),
         fc.uniqueArray(fc.tuple(name, text), { selector: ([name]) => name, maxLength: 6 }),
         fc.record({ key: text, secret: text, token: text, tokenSecret: text }),

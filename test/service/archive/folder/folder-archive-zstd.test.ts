@@ -73,7 +73,7 @@ describe('an archive of a folder with zstd files', () => {
     });
     const archive = await folders.open(folder);
     const [index] = await readdir(path.join(folder, '.millrace-index'));
-    // The index contains a copy of the text. Parts of this copy can be read.
+    // The index contains a copy of the text. Unlike the zstd file, this copy can be read in parts.
     expect(await readdir(path.join(folder, '.millrace-index', `${index}`))).toContain('0.text');
     const found = (await scanAll(archive)).map(({ activity }) => activity.raw.toString());
     expect(found.join('\n') === lines.join('\n')).toBe(true);
