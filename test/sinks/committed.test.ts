@@ -154,7 +154,8 @@ describe('a commit of committed()', () => {
     const source = new Flow<number>(async function* () {
       for (const items of batchesOf(numbers(40).map(() => 5))) {
         yield { items };
-        // Rows that were delivered early are already written.
+        // Records how many of the delivered rows the sink still holds. All others have been
+        // written.
         const written = target.writes.reduce((sum, { rows }) => sum + rows.length, 0);
         delivered.push((items.at(-1) as number) + 1 - written);
       }

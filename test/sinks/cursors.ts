@@ -1,7 +1,7 @@
 import { Flow } from '../../src/flow/flow.js';
 
 export interface PlacesOptions {
-  /** The number of batches for each cursor. */
+  /** The number of batches from one cursor to the next. */
   readonly cursorEvery?: number;
   readonly onOpen?: (from: number) => void;
 }

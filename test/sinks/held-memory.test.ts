@@ -90,7 +90,8 @@ describe('the memory of selected posts that a stage holds', () => {
           await all;
           return post.id;
         },
-        // This many batches are read ahead, too. Each of them has up to 64 posts before the filter.
+        // `mapAsync()` also reads this many batches ahead. Each of them has up to 64 posts before
+        // the filter.
         { concurrency: 2 * HELD },
       ),
       collect(),

@@ -7,7 +7,6 @@ export const PAGES = 60;
 const POSTS = 20;
 const TAGS = ['snow', 'eis & schnee', '../hail'];
 
-/** Creates a source of all pages. */
 export function pages(): Flow<Activity> {
   return new Flow(async function* ({ resume }) {
     for (let page = resume === undefined ? 0 : Number(resume.page); page < PAGES; page++) {

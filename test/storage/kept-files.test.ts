@@ -9,14 +9,17 @@ const page = pageNamed('src/storage/README.md');
 const kept = tableOf(page, 'Files', 'What');
 const temporary = tableOf(page, 'Temporary files', 'What');
 
-/** Matches the functions of Node that write files. `open` does so unless its flag is `'r'`. */
+/**
+ * Matches the functions of Node that write files, except for `open`, which can also open a file for
+ * reading.
+ */
 const WRITES =
   /^(appendFile|copyFile|cp|createWriteStream|mkdir|mkdtemp|rename|rm|rmdir|symlink|link|truncate|unlink|utimes|writeFile|writev?)(Sync)?$/;
 /** Matches the functions in `src/storage` that write files. */
 const OURS =
   /^(replaceFile|replaceFileOn|takeLock|SpoolFile|LineLog|LmdbDatabase|openNew|openExisting|writeAll|makeFolder|makeSyncedFolder|syncFolder)$/;
 
-/** Returns whether a source file writes files. Judges this by its imports. */
+/** Returns whether a source file writes files, which its imports show. */
 function writes(text: string): boolean {
   for (const [, names = '', from = ''] of text.matchAll(
     /^import (?:type )?\{([^}]*)\} from '([^']+)'/gm,

@@ -130,11 +130,11 @@ describe('the error of an OAuth sign-in step', () => {
     async offMs => {
       const { service, as } = await localUser();
       const timing = { ...realTime, now: () => NOW + offMs };
-      // This account is given the service's time, as from `start()`.
+      // The addresses from `start()` give this account the time of the service.
       const given = as({ timing });
       expect((await requestToken(given, { callback: CALLBACK })).token).toMatch(/./);
-      // This account learns the service's time from a response. Since then, the client's clock has
-      // moved.
+      // This account learns the service's time from a response. Before the second round, the clock
+      // of the service moves.
       const learned = as({ timing, serviceTime: undefined });
       for (const movedMs of [0, DAY]) {
         service.clock.set(NOW + movedMs);

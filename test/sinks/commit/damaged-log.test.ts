@@ -90,7 +90,8 @@ describe('the file of damaged records of a sink', () => {
         if (resume === undefined) stage?.reached(cursor);
         const request = { query: 'rain', next };
         const record = { raw: Buffer.from('{}'), record: 3, request };
-        // The record was read ahead: the next cursor that is delivered is before the record.
+        // The source has read this record ahead. The next cursor that it delivers is at a position
+        // before the record.
         await stage?.keep(record, new DataError('No id'));
         if (resume === undefined) yield { items: ['a'], cursor };
         if (fails) throw new Error('the source is broken');

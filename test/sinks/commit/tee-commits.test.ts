@@ -134,8 +134,8 @@ describe('tee with a checkpoint', () => {
 
   it('does not run a branch again that ended early', async () => {
     const disk = new SimulatedDisk();
-    // After the failure, more batches follow than the number by which one branch may be ahead of
-    // another.
+    // One branch may be up to `MAX_LEAD` batches ahead of another. After the failure, the source
+    // has more batches than that.
     const batches = Array.from({ length: 8 + MAX_LEAD }, (_, n) => [n]);
     const run = (failAt: number) => {
       const source = new Flow<number>(async function* (at) {

@@ -10,7 +10,7 @@ it('FileHandles reopens a file without recreating it if it was closed while a us
   const files = new FileHandles(nodeFileSystem, 2, (_, work) => work());
   const fileOf = (name: string) => ({ part: path.join(folder, name), fresh: true });
   const [a, b, c, d, e] = ['a', 'b', 'c', 'd', 'e'].map(fileOf) as [File, File, File, File, File];
-  // Writes in the same way as the outputs: a file is new until it is opened.
+  // Like `PartFiles`, sets `fresh` to `false` when the file is open.
   const write = (used: readonly File[], text: string, position: number) =>
     files.use(used, async open => {
       for (const file of used) file.fresh = false;

@@ -72,8 +72,8 @@ function parsedRow(bytes: Buffer): unknown {
 }
 
 /**
- * A row that is written before and after the tested row. It shows whether anything of a cell is
- * left over.
+ * A row that is written before and after the tested row. If a cell were not cleared, one of these
+ * rows would be wrong.
  */
 const AROUND = new SecondCorpus(11).line(1.7e12);
 
@@ -264,7 +264,8 @@ describe('the row of columns read from the bytes of a post', () => {
       expectSame(extended);
       if (text.includes('\\u00')) continue;
       expect(isParsed(extended)).toBe(false);
-      // Only an escape of an ASCII character can be part of the prefix.
+      // The prefix `RT @handle: ` of a retweet is ASCII. Therefore, a text without escapes of ASCII
+      // characters need not be parsed.
       expect(parsedIn(bytes)).not.toContain(`"${text}"`);
     }
   });
