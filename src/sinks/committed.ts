@@ -45,9 +45,9 @@ interface CommitOptions<Tx> {
    * `StorageError`, and nothing is committed.
    *
    * Without this option, `save` is called before and after the rows are written. The first string names the
-   * rows. After a failure, rows that may already be in the target are passed to `write` again, with `again`
-   * set and the same `token`. `write` must then skip or replace existing rows, and the source must deliver
-   * the same rows again, as searches, stored files and jobs do.
+   * rows. After a failure, `write` gets rows again that may already be in the target. They have the same
+   * `token` as before, and `again` is set. `write` must then skip or replace existing rows. The source must
+   * deliver the same rows again, as searches, stored files and jobs do.
    */
   readonly transaction?: ((work: (tx: Tx) => Promise<void>) => unknown) | undefined;
   /**
@@ -182,10 +182,10 @@ const OPTIONS = {
  * from. Like a checkpoint of `files`, it is refused if it belongs to another flow. After a crash, the same
  * script continues after the last commit. After a complete run, the same script opens nothing.
  *
- * Accepts any items: posts, or rows created by `map(tables.toRow(columns))`. With `encode`, `write` gets
- * blocks of bytes instead, such as CSV for `COPY`, and posts of stored files are encoded in several threads.
- * With a `transaction`, `committed` may end a branch of `tee`. Its checkpoint is then also the checkpoint of
- * the branches that write files.
+ * Accepts any items: posts, or rows created by `map(tables.toRow(columns))`. With `encode`, `write` gets blocks
+ * of bytes instead, such as CSV for `COPY`. Posts of stored files are then encoded in several threads. With a
+ * `transaction`, `committed` may end a branch of `tee`. Its checkpoint is then also the checkpoint of the
+ * branches that write files.
  *
  * @throws OptionError Immediately, if an option is invalid.
  * @throws StorageError If a commit fails after all retries, if the checkpoint belongs to another flow, or if
@@ -232,8 +232,8 @@ export function committed<T, Tx = void>(
 }
 
 /**
- * Like `committed`, but the file of damaged records is written to the given file system, so that a test can
- * make the disk fail.
+ * Like `committed`, but writes the file of damaged records to the given file system. A test can thus make the
+ * disk fail.
  */
 export function committedOn<T, Tx = void>(
   fs: FileSystem,

@@ -33,9 +33,9 @@ export interface Completeness {
 /**
  * Compares posts with the counts of the same query and window, bucket by bucket. The posts can come from a
  * replay or from stored files. Counts include posts that have since been deleted or have lost their geo data,
- * so slightly fewer posts than counted are normal. There can be more posts than counted only because the
- * rules of a stream also match the text of quoted posts, while counts do not. To avoid this, add `-is:quote`
- * to both queries.
+ * so slightly fewer posts than counted are normal. There can also be more posts than counted, because the rules
+ * of a stream match the text of quoted posts, but counts do not. To avoid this, add `-is:quote` to both
+ * queries.
  *
  * @param counts Buckets of equal length, such as those from `counts`.
  * @throws OptionError if `counts` is empty.

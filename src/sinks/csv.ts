@@ -37,7 +37,6 @@ export interface CsvOptions<T> extends FileSinkOptions<T>, TableOptions<T> {
   readonly bom?: boolean | undefined;
 }
 
-/** The options of `csv`, with their checks. */
 export const CSV_OPTIONS = {
   ...FILE_SINK_OPTIONS,
   ...TABLE_OPTIONS,
@@ -46,8 +45,8 @@ export const CSV_OPTIONS = {
 } satisfies OptionTable<CsvOptions<unknown>>;
 
 /**
- * Writes every item as a row of a CSV file (RFC 4180, UTF-8), with the names of the columns in the first row
- * of each file. Accepts posts, or the items that `columns` read. Paths, compression, numbered files and the
+ * Writes every item as a row of a CSV file (RFC 4180, UTF-8). The first row of each file has the names of the
+ * columns. Accepts posts, or the items that `columns` read. Paths, compression, numbered files and the
  * checkpoint work as in `files`. Without items, no file is written.
  *
  * Line breaks, quotes and emoji are preserved exactly. A missing value is an empty field; an empty string is

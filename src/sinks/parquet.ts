@@ -62,8 +62,8 @@ export interface ParquetOptions<T>
   /**
    * The time after which all open files end and are committed, in milliseconds. Set it for endless sources,
    * because a crash loses the rows since the last commit. A short time leads to small files.
-   * @default files end when one of them is full, or when each file that still gets rows has a full row group
-   * on average
+   * @default no time limit; files end when one of them is full, or when each file that still gets rows has a
+   * full row group on average
    */
   readonly commitIntervalMs?: number | undefined;
 }
@@ -86,10 +86,10 @@ const OPTIONS = {
  * Writes every item as a row of a Parquet file. Accepts posts, or the items that `columns` read. A file gets
  * its final name only when it is complete. Without items, no file is written.
  *
- * With a checkpoint, files are numbered. All open files end and are committed together when one of them is
- * full, or when each file that still gets rows has a full row group on average. A crash loses only the open
- * files, and the same script then writes their rows again from the cursor. If the path has partitions, as in
- * `out/month={month}/tag={tag}/posts.parquet`, DuckDB and other tools read the folder as one dataset.
+ * With a checkpoint, files are numbered. All open files end and are committed together. This happens when one
+ * of them is full, or when each file that still gets rows has a full row group on average. A crash loses only
+ * the open files, and the same script then writes their rows again from the cursor. If the path has partitions,
+ * as in `out/month={month}/tag={tag}/posts.parquet`, DuckDB and other tools read the folder as one dataset.
  *
  * @throws OptionError before any I/O, for an invalid option, or a column that is unknown or listed twice.
  * @throws DataError for an item that the columns cannot read, and for a value that does not fit its column.

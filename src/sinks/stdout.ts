@@ -32,11 +32,10 @@ const OPTIONS = {
 const WRITE_BYTES = 256 << 10;
 
 /**
- * Writes every item as a line to the standard output. Lines are flushed at the end of each batch. If the
- * reader closes the pipe (`| head`), the source is closed and the run ends without an error. The result then
- * counts the lines in all blocks (up to 256 KiB each) that were passed to the system; how many of these lines
- * the reader has read is unknown. The sink resolves once the last line is written, so no line is lost when
- * the process ends.
+ * Writes every item as a line to the standard output. Lines are flushed at the end of each batch. If the reader
+ * closes the pipe (`| head`), the source is closed and the run ends without an error. The result then counts
+ * the lines in all blocks (up to 256 KiB each) that were passed to the system. The reader may not have read all
+ * of these lines. The sink resolves once the last line is written, so no line is lost when the process ends.
  *
  * @throws DataError for an item that cannot be converted to a line.
  * @throws StorageError if the stream fails for any reason other than a closed pipe.

@@ -23,17 +23,20 @@ import { CommittedSink } from './committed.js';
 export interface TeeOptions {
   /**
    * A file that records which items the file-writing branches have safely written, and one cursor for all of
-   * them. After a crash, the same script writes every item exactly once in each of these branches. The sinks
-   * of the branches must not have the option `checkpoint`. All these branches commit together, once a commit
-   * is due in each of them (`commitIntervalMs`). Must not be set if a branch ends in `committed`, because the
-   * string that the function `save` of `committed` gets is then the checkpoint of all branches.
+   * them. After a crash, the same script writes every item exactly once in each of these branches. The sinks of
+   * the branches must not have the option `checkpoint`. All these branches commit together, once a commit is
+   * due in each of them (`commitIntervalMs`). Must not be set if a branch ends in `committed`. The string that
+   * its function `save` gets is then the checkpoint of all branches.
    */
   readonly checkpoint?: string | undefined;
   /**
-   * A file for records that cannot be used, like the option `damaged` of `files`. It contains records from
-   * stages before `tee`, records from stages in branches that end in a file sink or in `committed`, and items
-   * that a file sink cannot write. Stages in other branches do not write to it. The sinks of the branches
-   * must not have this option.
+   * A file for records that cannot be used, like the option `damaged` of `files`. It contains three kinds of
+   * records:
+   * - records from stages before `tee`;
+   * - records from stages in branches that end in a file sink or in `committed`;
+   * - items that a file sink cannot write.
+   *
+   * Stages in other branches do not write to it. The sinks of the branches must not have this option.
    * @default the first such record ends the run
    */
   readonly damaged?: string | undefined;
@@ -107,14 +110,14 @@ type Results<S extends unknown[], Last> = [Last] extends [Callable | AnySink]
  * An error in one branch ends all branches, and `tee` rejects with the first error. Unfinished files keep
  * their `.part` names. A branch that ends early, for example by `take`, does not end the others.
  *
- * With `checkpoint`, all branches that end in `files`, `csv` or `parquet` commit together, at a point at
- * which each of them has processed exactly the same items of the input. A branch with a different sink is not
- * part of these commits. After a crash, it gets the items after the last commit again, including items that
- * it has already processed.
+ * With `checkpoint`, all branches that end in `files`, `csv` or `parquet` commit together. They commit when
+ * each of them has processed exactly the same items of the input. A branch with a different sink is not part of
+ * these commits. After a crash, it gets the items after the last commit again, including items that it has
+ * already processed.
  *
  * If the option `checkpoint` is not set, one branch may end in `committed`. The transaction that commits rows
  * then also saves the cursor and the committed length of each file. A run that resumes truncates the files to
- * that length, so that both the files and the database have every item exactly once. A commit is due after
+ * that length. Both the files and the database then have every item exactly once. A commit is due after
  * `waitMs`, or at the next cursor after `rows` rows.
  *
  * @throws OptionError Immediately, if an argument cannot be a branch, two branches have the same `path`, a

@@ -36,10 +36,7 @@ import { anyStorageError, withAnyStorageError } from '../storage/storage-error.j
 /** The maximum size of a file that is read as a whole. Larger files are read in blocks. */
 const MAX_WHOLE_BYTES = 8 * 1024 * 1024;
 const BLOCK_BYTES = 1024 * 1024;
-/**
- * The maximum number of files to read ahead while the consumer processes an earlier file, and the maximum
- * total size of these files.
- */
+/** The maximum number of files to read ahead of the consumer, and the maximum total size of these files. */
 const MAX_FILES_AHEAD = 4;
 const AHEAD_BYTES = 8 * 1024 * 1024;
 
@@ -54,7 +51,7 @@ export interface LocalFilesOptions {
   readonly match?: RegExp | ((path: string) => boolean) | undefined;
   /**
    * The part of the files that this process reads. The last two segments of a path decide which part a file
-   * belongs to, so all processes must have the same names below their folders.
+   * belongs to. Therefore, all processes must have the same names below their folders.
    * @default `MILLRACE_SHARD`, such as 2/8; without it, all files
    */
   readonly shard?: Shard | undefined;

@@ -12,8 +12,8 @@ import { joinSources } from './join-sources.js';
  *
  * The merged flow has a cursor whenever every source is at a cursor. To reach this state, a source that has
  * delivered items since its last cursor is preferred until it reaches its next cursor. A source is preferred
- * for at most 256 batches, and the other sources wait at most 50 ms for each of its batches. Parts of byte
- * documents are never mixed: a source of bytes, such as `localFiles`, is read to the end of a file before
+ * for at most 256 batches. The other sources wait at most 50 ms for each of its batches. Parts of byte
+ * documents are never mixed. A source of bytes, such as `localFiles`, is read to the end of a file before
  * another source is read. To mix the posts of several files, merge flows of activities.
  *
  * A resumed run continues each source, and does not open sources that are complete. A checkpoint is refused

@@ -24,9 +24,11 @@ const byFolder = new Map<string, InProcess>();
 
 /**
  * An LMDB database that keeps working after a write has failed. If LMDB cannot write the meta page of a
- * transaction, it refuses all later calls, and the package `lmdb` waits forever for the next transaction and
- * for the database to close. To avoid this, all transactions of one turn of the event loop are written
- * together, later transactions wait for them, and the database is reopened after a failure.
+ * transaction, it refuses all later calls. The package `lmdb` then waits forever for the next transaction, and
+ * for the database to close.
+ *
+ * Therefore, all transactions of one turn of the event loop are written together. Later transactions wait for
+ * them. After a failure, the database is reopened.
  */
 export class LmdbDatabase {
   readonly #folder: string;

@@ -16,8 +16,8 @@ import { storageError, withStorageError } from './storage-error.js';
 
 export interface Lock {
   /**
-   * Checks that this process still holds the lock. Throws a StorageError if the lock file is gone, or if
-   * another process has taken over the lock because this process was suspended for too long.
+   * Checks that this process still holds the lock. Throws a StorageError if the lock file is gone. Also throws
+   * if another process has taken over the lock, because this process was suspended for too long.
    */
   check(): Promise<void>;
   release(): Promise<void>;
@@ -37,8 +37,8 @@ interface Holder extends ProcessIdentity {
 }
 
 /**
- * The paths of the locks that this process holds. The pid in a lock file does not prove that this process
- * holds the lock, because an earlier process may have had the same pid.
+ * The paths of the locks that this process holds. The pid in a lock file proves nothing, because an earlier
+ * process may have had the same pid.
  */
 const held = new Set<string>();
 

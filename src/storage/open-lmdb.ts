@@ -21,9 +21,9 @@ type Lmdb = typeof import('lmdb');
 
 const FILE = 'data.mdb';
 /**
- * The error codes with which linking the file may fail without harm. Either another process has created the
- * file first, or the file system has no links (EISDIR on Windows) or allows only one name per file (EMLINK).
- * LMDB then creates the file itself.
+ * The error codes with which linking the file may fail without harm. Another process may have created the file
+ * first. Some file systems have no links (EISDIR on Windows), or allow only one name per file (EMLINK). LMDB
+ * then creates the file itself.
  */
 const LINK_MAY_FAIL = ['EEXIST', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EISDIR'];
 
@@ -52,7 +52,6 @@ export async function openLmdb(
   return open(lmdb, folder, false);
 }
 
-/** Returns whether a folder contains an LMDB database. */
 export function hasLmdb(folder: string): boolean {
   return existsSync(path.join(folder, FILE));
 }
@@ -195,9 +194,9 @@ const MAX_DEPTH = 32;
 const NO_ROOT = 2n ** 64n - 1n;
 
 /**
- * Returns whether an LMDB file has every page that a root refers to. The file may be shorter than the number
- * of pages in the root, because the last pages may be free and not written yet. Therefore, this reads all
- * pages that refer to other pages.
+ * Returns whether an LMDB file has every page that a root refers to. The number of pages in the root does not
+ * tell, because the last pages may be free and not written yet. Therefore, this reads all pages that refer to
+ * other pages.
  *
  * @param meta the meta page of the root
  */
@@ -248,9 +247,9 @@ const ROOM_BYTES = 65_536;
 const DESCRIPTORS = 4;
 
 /**
- * Tries the system calls that LMDB uses to open a database, so that Node throws an error if one fails. In
- * LMDB, a failure would end the process: with SIGSEGV if a call fails after the file was opened, and with
- * SIGBUS if the disk has no space for the lock file, because LMDB maps that file into memory.
+ * Tries the system calls that LMDB uses to open a database, so that Node throws an error if one fails. Inside
+ * LMDB, such a failure would end the process. The signal is SIGSEGV if a call fails after the file was opened.
+ * It is SIGBUS if the disk has no space for the lock file, which LMDB maps into memory.
  *
  * @param folder an existing folder
  * @throws Error from Node

@@ -20,7 +20,7 @@ export interface ReplaceOptions {
   readonly mode?: number | undefined;
   /**
    * The path of the temporary file, in the folder of the file to replace. With a fixed name, killed processes
-   * leave at most one temporary file behind, but only one process may use the name at a time.
+   * leave at most one temporary file behind. Only one process may use the name at a time.
    * @default a unique name
    */
   readonly aside?: string | undefined;

@@ -11,8 +11,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   ENOENT: 'The folder is gone, or its disk is read-only: choose another path',
   EISDIR: 'A folder has that name: choose another path',
   ENOTDIR: 'A file is where a folder is needed: choose another path',
-  // Either a file has the name of a folder that must be created, or another process has created something
-  // with this name since the check, or a name exists with different case.
+  // A name is in use. It may be a file with the name of a folder that must be created, a name that another
+  // process has created since the check, or a name in different case.
   EEXIST: 'Something else has that name: choose another path',
   ELOOP: 'A symbolic link has that name: choose another path',
   ENAMETOOLONG: 'The name is too long: choose another path',
@@ -37,8 +37,8 @@ const RENAME = 'It does not exist, or its name is not UTF-8: rename it';
 /**
  * Converts a system error on `file` to a `StorageError` with advice. Returns other errors unchanged.
  *
- * @param doing the failed action, such as `write`; if its first word is `read`, the advice is for a file that
- * is only read
+ * @param doing the failed action, such as `write`. If its first word is `read`, the advice is for a file that
+ * is only read.
  * @param then text to append to the advice, such as `, then run the same again`
  */
 export function storageError(doing: string, file: string, cause: unknown, then = ''): unknown {

@@ -30,7 +30,6 @@ interface EngagementQuery {
   readonly groupings: Groupings;
 }
 
-/** The response for one batch of posts. */
 export interface BatchResponse {
   /** The totals of each grouping, by the name of the grouping. */
   readonly totals: ReadonlyMap<string, CountTree>;
@@ -40,8 +39,8 @@ export interface BatchResponse {
 }
 
 /**
- * Requests the totals of up to 250 posts. If the service refuses a request because of some of the posts,
- * those posts have no totals, and the totals of all other posts are requested again.
+ * Requests the totals of up to 250 posts. If the service refuses a request because of some of the posts, the
+ * totals of all other posts are requested again. The refused posts have no totals.
  *
  * @throws AuthorizationError If the service refuses a request for any other reason.
  */

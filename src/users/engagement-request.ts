@@ -80,7 +80,6 @@ const MAX_GROUPINGS = 3;
 const RESERVED_NAMES = /^(errors|start|end|.*_tweet_ids)$/;
 const ID = /^(0|[1-9]\d{0,18})$/;
 
-/** The option with the ids of posts. */
 export const POST_IDS = explained<readonly string[]>('posts of the user', ids => {
   if (!Array.isArray(ids)) return 'must be a list of post ids';
   const wrong: unknown = ids.find(id => typeof id !== 'string' || !ID.test(id));
@@ -109,7 +108,6 @@ export const ENGAGEMENT_OPTIONS = {
   ),
 };
 
-/** The option with the groupings by name. */
 export const GROUPINGS = explained<Groupings>('what totals are grouped by', groupings => {
   const entries: [string, unknown][] =
     typeof groupings === 'object' && groupings !== null ? Object.entries(groupings) : [];

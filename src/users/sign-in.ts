@@ -71,9 +71,9 @@ const OPTIONS = {
 } satisfies OptionTable<SignInOptions>;
 
 /**
- * Lets a user authorize the application, and returns the user's tokens. Use it in scripts: it gets a request
- * token, shows the URL at which the user signs in, waits for the callback on a port of this machine, and gets
- * the access token. With `store`, the user has to sign in only once.
+ * Lets a user authorize the application, and returns the user's tokens. Use it in scripts. It gets a request
+ * token, shows the URL at which the user signs in, and waits for the callback on a port of this machine. Then
+ * it gets the access token. With `store`, the user has to sign in only once.
  *
  * @throws OptionError for missing settings of the account, and for invalid options.
  * @throws SignInError If the user denies access, or takes longer than `timeoutMs`.
@@ -220,8 +220,8 @@ function parse(text: string, file: string, owner: TokenOwner): AccessToken {
 }
 
 /**
- * Returns an address without its port if the host is this machine, because the port of a local service may
- * change with each start.
+ * Removes the port from an address if the host is this machine. The port of a local service may change with
+ * each start.
  */
 function addressWithoutPort(address: string): string {
   const url = URL.canParse(address) ? new URL(address) : undefined;

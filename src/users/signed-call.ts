@@ -186,10 +186,13 @@ interface Credentials {
 }
 
 /**
- * Makes oauth-1.0a follow RFC 5849. The library itself keeps upper-case hosts and default ports, merges a
- * parameter that is in both the query and the form, encodes names in the query twice, reads `+` as a plus
- * sign instead of a space, puts form parameters that start with `oauth_` into the header, and takes its
- * nonces from `Math.random`.
+ * Makes oauth-1.0a follow RFC 5849. The library itself has these faults:
+ * - It keeps upper-case hosts and default ports.
+ * - It merges a parameter that is in both the query and the form.
+ * - It encodes names in the query twice.
+ * - It reads `+` as a plus sign instead of a space.
+ * - It puts form parameters that start with `oauth_` into the header.
+ * - It takes its nonces from `Math.random`.
  */
 export class Signer extends OAuth {
   readonly #now: () => number;
@@ -221,8 +224,8 @@ export class Signer extends OAuth {
   }
 
   /**
-   * Returns the parameters as RFC 5849 section 3.4.1.3 requires: the parameters of the header, the query and
-   * the form, decoded, encoded again, and sorted by name and value.
+   * Returns the parameters as RFC 5849 section 3.4.1.3 requires. They are the parameters of the header, the
+   * query and the form. They are decoded, encoded again, and sorted by name and value.
    */
   override getParameterString({ url, data }: OAuth.RequestOptions, oauth: OAuth.Data): string {
     const parameters: [string, string][] = [

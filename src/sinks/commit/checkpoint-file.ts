@@ -141,8 +141,8 @@ export async function readCheckpoint(
 ): Promise<Checkpoint | undefined> {
   let text: string;
   try {
-    // The path must not be a symbolic link, because the next commit would replace the link instead of the
-    // file that it points to.
+    // The path must not be a symbolic link. Otherwise, the next commit would replace the link instead of the
+    // file to which the link points.
     if ((await regularStatus(fs, file)) === undefined) return undefined;
     text = await fs.readFile(file, 'utf8');
   } catch (error) {

@@ -195,9 +195,7 @@ export interface Saved {
   readonly state: CheckpointState;
   /** The id of the run that wrote the first rows. Every `WriteRange.token` begins with this id. */
   readonly id: string;
-  /** The number of commits so far. */
   readonly commits: number;
-  /** The number of rows so far. */
   readonly rows: number;
   /** The cursor as JSON, or `null`. */
   readonly cursor: string;
@@ -254,7 +252,6 @@ export function parseSaved(text: string, place: CheckpointPlace, owner: Checkpoi
   };
 }
 
-/** Parses a cursor. Returns `undefined` for `null`. */
 export function parseCursor(json: string): Cursor | undefined {
   return (JSON.parse(json) ?? undefined) as Cursor | undefined;
 }

@@ -77,9 +77,9 @@ export class Committer {
   }
 
   /**
-   * Returns whether a commit is due: either the store is full, or each member has waited long enough or has a
-   * full file. If the store is full, or if a member commits at every cursor, first waits for the previous
-   * commit.
+   * Returns whether a commit is due. This is the case if the store is full. It is also the case if each member
+   * has waited long enough or has a full file. If the store is full, or if a member commits at every cursor,
+   * first waits for the previous commit.
    */
   async due(): Promise<boolean> {
     if (this.#waitsForLast) await this.#pending;
@@ -290,7 +290,7 @@ function isDue({ outputs, everyMs = Number.POSITIVE_INFINITY }: Member, sinceMs:
 
 /** Writes all items so far to disk. Returns the files that have changed, each with its posts and bytes. */
 export async function settleAndSync(members: readonly Member[]): Promise<CommittedFile[]> {
-  // All members start to settle before any of them has finished, so that items that arrive in between belong
+  // All members start to settle before any of them has finished. Items that arrive in between therefore belong
   // to the next commit.
   const settling = members.map(({ outputs }) => outputs.settle());
   await Promise.allSettled(settling);

@@ -27,10 +27,9 @@ const FLUSH_AFTER_MS = 1_000;
 /**
  * Writes damaged records to a file, one per line. The file is committed together with the output.
  *
- * Some stages read ahead, and report records that come after the cursor of a commit. These records are
- * already in the log, and a run that resumes from that cursor reports them again. The checkpoint stores the
- * byte offset in the log from which records may be reported again (`settled`), so that the log can skip
- * repeated records.
+ * Some stages read ahead, and report records that come after the cursor of a commit. These records are already
+ * in the log, and a run that resumes from that cursor reports them again. To skip such repeated records, the
+ * log compares them with its own content from the byte offset `settled` on. The checkpoint stores this offset.
  */
 export class DamagedLog implements DamagedRecords {
   readonly outputs: Outputs;
@@ -308,8 +307,8 @@ function damagedLine({ raw, origin, ...place }: DamagedRecord, error: unknown): 
 
 /**
  * Returns a key by which a later run recognises a record. The key is a hash of the record's bytes. If the
- * record has a `byteOffset` or a number (`record`), a later run finds it at the same position, so the hash also
- * covers that position.
+ * record has a `byteOffset` or a number (`record`), the hash also covers its position, because a later run
+ * finds it at the same position.
  */
 function keyOf({ origin, byteOffset, record, request, text, base64 }: DamagedLine): string {
   const hasPlace = byteOffset !== undefined || record !== undefined;

@@ -155,7 +155,7 @@ export class FileSinkRun<T> implements Member {
    * @param reached Called with each cursor once the items before it are collected. If it returns a promise,
    * reading continues when the promise resolves.
    * @param spent Called with the last cursor if the source has spent its budget.
-   * @returns The cursor after the last item; `null` if the flow had no items and no cursors; `undefined` if
+   * @returns The cursor after the last item. `null` if the flow had no items and no cursors. `undefined` if
    * items came after the last cursor.
    */
   async write(
@@ -244,9 +244,11 @@ const RARE: readonly PathField[] = ['author', 'id'];
 const LARGE_FILE_BYTES = 16 << 20;
 
 /**
- * Returns how threads encode posts. Returns `undefined` if the main thread must encode them: if a function of
- * the caller creates the paths, if most outputs would get only a few lines of a stored file, or if threads
- * cannot encode the format within `maxBytes`.
+ * Returns how threads encode posts. Returns `undefined` in three cases, in which the main thread must encode
+ * them:
+ * - A function of the caller creates the paths.
+ * - Most outputs would get only a few lines of a stored file.
+ * - Threads cannot encode the format within `maxBytes`.
  */
 function rowEncodingOf<T>(
   { path, compression }: FileSinkConfig<T>,

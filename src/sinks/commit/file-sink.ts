@@ -5,10 +5,10 @@
  *
  * A format creates an `Encoder` for each file. `encode` converts an item to an entry, `add` takes the entry,
  * `flush` returns the next bytes, and `end` returns the last bytes. Files of lines use `linesFormat({ encode,
- * header })` (format.ts): `encode` returns the line of an item without a line feed, and each new file begins
- * with the header. A format whose files cannot be continued sets `wholeFiles`; with a checkpoint, each commit
- * then ends all open files. If the format has `rows`, threads encode the posts of the stored files that they
- * have decoded (row-writer.ts).
+ * header })` (format.ts): `encode` returns the line of an item without a line feed. Each new file begins with
+ * the header. A format whose files cannot be continued sets `wholeFiles`; with a checkpoint, each commit then
+ * ends all open files. If the format has `rows`, threads encode the posts of the stored files that they have
+ * decoded (row-writer.ts).
  *
  * A configuration has a function that loads the library that the format needs, and returns the format.
  * `fileSinkConfig` creates a configuration from the options that all file sinks share. If an item cannot be
@@ -88,8 +88,8 @@ export interface FileSinkOptions<T> extends OnFileOptions {
   /**
    * The path of each item's file, either a template or a function. A template such as `out/{tag}/{day}.jsonl`
    * may have the fields `author` (the handle), `day`, `format`, `hour`, `id`, `lang`, `minute`, `month`,
-   * `segment` (ten minutes) and `tag` (from `routeByTag`); all times are UTC. Values of fields are escaped to
-   * be safe file names, and never lead out of the folder at the start of the template. A function gets the
+   * `segment` (ten minutes) and `tag` (from `routeByTag`). All times are UTC. Values of fields are escaped to
+   * be safe file names. They never lead out of the folder at the start of the template. A function gets the
    * item, and must itself return safe names (use `safeName`); only names with `..` are refused.
    */
   readonly path: string | ((item: T) => string);
@@ -105,14 +105,14 @@ export interface FileSinkOptions<T> extends OnFileOptions {
    */
   readonly checkpoint?: string | undefined;
   /**
-   * A file for records that cannot be used: each record that `onDamaged` of an earlier stage would get, and
-   * each item for which the sink cannot create a line, row or path. They are skipped, and the run continues.
-   * If a stage has `onDamaged`, it is called first. Each line is JSON: `origin`, `line` and `byteOffset` or
-   * `request` tell where the record comes from, and `error` tells why it was skipped. `text` has the exact
-   * bytes of the record, or `base64` has them if they are not valid UTF-8. If `truncated` is set, only the
-   * first bytes are included. The file is committed together with the output, so each record is in it once,
-   * however the run ends. The file is called `<name>.part` until the run has ended. With this option, threads
-   * are not used for posts. Errors of a whole file or connection still end the run.
+   * A file for records that cannot be used. These are the records that `onDamaged` of an earlier stage would
+   * get, and items for which the sink cannot create a line, row or path. They are skipped, and the run
+   * continues. If a stage has `onDamaged`, it is called first. Each line is JSON. `origin`, `line` and
+   * `byteOffset` or `request` tell where the record comes from. `error` tells why the record was skipped.
+   * `text` has the exact bytes of the record, or `base64` has them if they are not valid UTF-8. If `truncated`
+   * is set, only the first bytes are included. The file is committed together with the output, so each record
+   * is in it once, however the run ends. The file is called `<name>.part` until the run has ended. With this
+   * option, threads are not used for posts. Errors of a whole file or connection still end the run.
    * @default the first such record ends the run
    */
   readonly damaged?: string | undefined;
@@ -146,9 +146,9 @@ export interface FileSinkOptions<T> extends OnFileOptions {
    */
   readonly commitIntervalMs?: number | undefined;
   /**
-   * The maximum number of threads that inflate the files of `localFiles` or of a job, and encode or write the
-   * posts in them. Threads are used only if none of your functions gets the posts in between. With 0, the
-   * main thread does everything.
+   * The maximum number of threads. They inflate the files of `localFiles` or of a job, and encode or write the
+   * posts in these files. Threads are used only if none of your functions gets the posts in between. With 0,
+   * the main thread does everything.
    * @default the number of cores, at most 16, for 32 MiB of files or more
    */
   readonly workers?: number | undefined;

@@ -20,8 +20,8 @@ export async function checkOutputs(
   { files }: Checkpoint,
 ): Promise<void> {
   const missing: string[] = [];
-  // The file of damaged records and files that `onFile` has processed are not checked, because the caller may
-  // have moved or deleted them.
+  // Two kinds of files are not checked: the file of damaged records, and files that `onFile` has processed. The
+  // caller may have moved or deleted them.
   for (const { path: output, handedOn, branch } of files)
     if (
       handedOn === undefined &&
@@ -55,8 +55,8 @@ export async function adoptFinished(fs: FileSystem, before: Checkpoint): Promise
       files.push(isPart || handedOn === undefined ? open : { ...open, handedOn });
       continue;
     }
-    // If the file of damaged records is missing, the caller has handled the records and removed the file, so
-    // a new file begins.
+    // If the file of damaged records is missing, the caller has handled the records and removed the file. A new
+    // file then begins.
     if (file.branch === DAMAGED && size === undefined) continue;
     const bytes = size ?? file.bytes;
     const isCompressed = file.lineBytes !== file.bytes;

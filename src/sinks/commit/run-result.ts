@@ -42,9 +42,8 @@ export interface Written {
    */
   readonly added?: number | undefined;
   /**
-   * Set for `localFiles` with `incremental`: the number of files that were changed, for example by
-   * `applyCompliance`, after an earlier run had read them. These files are not read again. Absent if there
-   * are none.
+   * Set for `localFiles` with `incremental`: the number of files that have changed since an earlier run read
+   * them, for example because of `applyCompliance`. These files are not read again. Absent if there are none.
    */
   readonly changedFiles?: number | undefined;
 }

@@ -42,8 +42,8 @@ export interface RunSinksOptions<T> extends RunOfSinks {
   /**
    * Reads the input to its end. Not called if the checkpoint is complete.
    *
-   * @returns The cursor after all items; `null` if the input had no items and no cursors; `undefined` if
-   * items came after the last cursor.
+   * @returns The cursor after all items. `null` if the input had no items and no cursors. `undefined` if items
+   * came after the last cursor.
    */
   read(session: Session<T>): Promise<Cursor | null | undefined>;
 }
@@ -61,13 +61,12 @@ export interface Session<T> {
   readonly before: Checkpoint | undefined;
   /** The committer; absent if there is no checkpoint. */
   readonly committer: Committer | undefined;
-  /** The log for damaged records, if there is one. */
   readonly damaged: DamagedLog | undefined;
 }
 
 /**
- * Runs file sinks: takes the locks, restores the files of the checkpoint, calls `read`, which writes the
- * items, and gives the files their final names. Resolves to the result of the run.
+ * Runs file sinks: takes the locks, restores the files of the checkpoint, and calls `read`, which writes the
+ * items. Then gives the files their final names. Resolves to the result of the run.
  */
 export async function runSinks<T>(fs: FileSystem, options: RunSinksOptions<T>): Promise<RunResult> {
   // The paths are resolved once, because the working folder may change or be deleted during the run.
@@ -169,8 +168,8 @@ async function run<T>(
     onFailure: fail,
   };
   const kept = locked?.before?.files.filter(({ branch }) => branch === DAMAGED) ?? [];
-  // If an earlier run had the option `damaged` and this run does not, the file of damaged records is still
-  // finished, but nothing is added to it.
+  // An earlier run may have had the option `damaged`, although this run does not. The file of damaged records
+  // is then finished, but nothing is added to it.
   const log = damagedFile ?? kept[0]?.path;
   const damaged = log === undefined ? undefined : new DamagedLog(fs, log, { ...shared, reserved });
   const logs = [...kept.map(({ path }) => path), ...(log === undefined ? [] : [log])];

@@ -18,17 +18,19 @@ interface BranchState {
   waiting: { readonly cursor: Cursor; readonly go: () => void } | undefined;
   ended: boolean;
   /**
-   * How the branch has ended: the cursor after all items (`null` if there is none), `ENDED` if it has ended
-   * early, or `undefined` if it has ended with items after the last cursor.
+   * How the branch has ended:
+   * - the cursor after all items, or `null` if there is none;
+   * - `ENDED` if the branch has stopped before the end of its input;
+   * - `undefined` if items came after the last cursor.
    */
   end?: Cursor | typeof ENDED | null | undefined;
 }
 
 /**
- * Commits several branches together, at a cursor of the input at which all branches have processed exactly
- * the same items. When a commit is due, a branch that reaches the next cursor waits there for the other
- * branches. If a branch skips that cursor, because an operator holds items back or drops cursors, all
- * branches wait at the next cursor of that branch instead.
+ * Commits several branches together, at a cursor of the input at which all branches have processed exactly the
+ * same items. When a commit is due, a branch that reaches the next cursor waits there for the other branches.
+ * An operator in a branch may hold items back or drop cursors, so that the branch skips that cursor. All
+ * branches then wait at the next cursor of this branch instead.
  */
 export class TeeCommits {
   readonly #committer: Committer;
@@ -169,8 +171,7 @@ export class TeeCommits {
     const active = this.#active;
     if (target === undefined || active.length === 0) return;
     if (active.some(({ waiting }) => waiting === undefined)) return;
-    // This is checked again, because a branch that had no open files when the commit became due may have
-    // started files since then.
+    // This is checked again, because a branch may have opened new files since the commit became due.
     const due = await this.#committer.due();
     if (this.#target !== target) return;
     if (!due) {

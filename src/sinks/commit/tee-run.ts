@@ -69,7 +69,6 @@ interface OpenBranch {
   readonly output: AsyncIterable<unknown>;
 }
 
-/** One run of `tee`. */
 export class TeeRun {
   readonly results: unknown[] = [];
   readonly #config: TeeConfig;
@@ -203,8 +202,8 @@ export class TeeRun {
     const guard = ({ number }: OpenBranch, end: PromiseLike<void>) =>
       running.push(
         Promise.resolve(end)
-          // If the source has spent its budget, the other branches still write all items that the service has
-          // sent, so this is not a failure.
+          // If the source has spent its budget, this is not a failure. The other branches still write all items
+          // that the service has sent.
           .catch(error => {
             if (!(isBudgetSpent(error) && isBudgetSpent(feed.failure?.error))) fail(error);
           })

@@ -60,7 +60,6 @@ export interface CommitEnd {
 
 /** Rows that are written in parts into an open transaction. */
 export interface OpenParts {
-  /** The queue for the rows. */
   readonly queue: Channel<HeldRows>;
   /** Settles when the rows are committed, or the commit has failed. */
   readonly committing: Promise<void>;
@@ -122,7 +121,6 @@ export class Target {
     this.#text = found;
   }
 
-  /** Commits rows and the cursor after them. */
   async commit(rows: HeldRows, end: CommitEnd): Promise<void> {
     const next = this.#after(rows.count, end);
     const text = printSaved(next, this.#run.owner);
@@ -244,8 +242,8 @@ export class Target {
   }
 
   /**
-   * Commits without transactions, in three steps: saves which rows are about to be written, writes the rows,
-   * then saves that they are written.
+   * Commits without transactions, in three steps. First saves which rows are about to be written, then writes
+   * the rows, then saves that they are written.
    */
   async #writePending(
     parts: () => Iterable<HeldRows>,

@@ -62,8 +62,8 @@ const MAX_HELD = { alone: 1, inTee: 4 };
  * the checkpoint of the run. The transaction that commits the rows thus also commits the cursor. In `tee`, it
  * also commits the counts of the files of other branches, which are already on disk by then.
  *
- * If many rows arrive before a commit, for example because cursors are far apart, they are written into a
- * transaction that stays open until the commit. Such a commit cannot be retried.
+ * If cursors are far apart, many rows arrive before a commit. They are then written into a transaction that
+ * stays open until the commit. Such a commit cannot be retried.
  */
 export class UncommittedRows implements CheckpointStore {
   readonly name: string;
@@ -192,8 +192,8 @@ export class UncommittedRows implements CheckpointStore {
   /**
    * Reads the rows of a flow, and holds each row until it is committed.
    *
-   * @returns The cursor after the last row; `null` if the flow had no rows and no cursors; `undefined` if
-   * rows came after the last cursor.
+   * @returns The cursor after the last row. `null` if the flow had no rows and no cursors. `undefined` if rows
+   * came after the last cursor.
    */
   async write(input: AsyncIterable<unknown>, run: RowsRun): Promise<Cursor | null | undefined> {
     const { signal, commitNow } = run;
@@ -237,9 +237,9 @@ export class UncommittedRows implements CheckpointStore {
       this.#reachAll();
       return end;
     } catch (error) {
-      // The service has charged for these rows, so they are committed before the run fails. They cannot be
-      // committed if some repeated rows are still missing (`pending`), or if the open transaction contains rows
-      // after the last cursor.
+      // The service has charged for these rows, so they are committed before the run fails. Two cases prevent
+      // this: some repeated rows are still missing (`pending`), or the open transaction contains rows after the
+      // last cursor.
       const isWhole = pending === undefined && !this.#partsPassCursor;
       if (isBudgetSpent(error) && isWhole && last !== undefined) await run.spent(last);
       throw error;

@@ -25,8 +25,8 @@ export interface FileFormat<T, Entry extends FileEntry = FileEntry> {
 /** An item in the form that an encoder accepts. */
 export interface FileEntry {
   /**
-   * The size in bytes that the entry will take in the file, not counting a line feed after it. 0 if the size
-   * is unknown before encoding.
+   * The size in bytes that the entry will take in the file, without a line feed after it. 0 if the size is
+   * unknown before encoding.
    */
   readonly byteLength: number;
 }
@@ -43,8 +43,8 @@ export interface WholeFiles {
    */
   readonly committedBytes: number;
   /**
-   * In a run with a checkpoint, a commit is due once the files that are still getting items have this many
-   * items on average.
+   * In a run with a checkpoint, the number of items at which a commit is due. It is compared with the average
+   * number of items in the files that are still getting items.
    */
   readonly committedItems: number;
 }
@@ -119,12 +119,11 @@ export function linesFormat<T>({
 }
 
 /**
- * A buffer of the maximum size is flushed when it has less free space than this, because the next line may
- * not fit.
+ * The minimum free space in a buffer of the maximum size. If less is free, the buffer is flushed, because the
+ * next line may not fit.
  */
 const ROOM_FOR_A_LINE = MAX_BUFFER_BYTES / 16;
 
-/** Appends lines to a buffer. */
 class LinesEncoder implements Encoder<Line> {
   readonly #buffers: Buffers;
   /** The header; `undefined` after it was added to the buffer, in the same block as the first line. */

@@ -59,8 +59,8 @@ export class NumberedFiles {
       this.#number = Math.max(1, this.#number);
       file = this.#outputs.fileAt(numberedName(this.#path, this.#number));
     }
-    // This is a loop, because the next file may already be full: an output whose path is spelled differently
-    // may write to the same file.
+    // This is a loop, because the next file may already be full. Another output may write to the same file if
+    // its path is spelled differently.
     while (this.#isFull(file, byteLength)) {
       this.#end(file);
       file = this.#outputs.fileAt(numberedName(this.#path, ++this.#number));

@@ -66,8 +66,8 @@ export class OutputFile implements PartFile {
   /** Whether the file has ended. Nothing can be added to it then. */
   ended: boolean;
   /**
-   * The number of items that all files together had received since the last commit, at the time when this file
-   * received its latest item.
+   * The value of the sink's item count when this file received its latest item. The count starts at 0 after
+   * each commit and covers all files.
    */
   lastItem = 0;
   readonly #shared: SharedByFiles;
@@ -75,8 +75,8 @@ export class OutputFile implements PartFile {
   #encoder: Encoder<FileEntry> | undefined;
   #collected: Collected | undefined;
   /**
-   * The number of bytes before compression that are queued for this file but not yet in `lineBytes`: blocks,
-   * ranges that other threads write, and blocks that the encoder has.
+   * The number of bytes before compression that are queued for this file but not yet in `lineBytes`. They are
+   * in blocks, including blocks that the encoder has, or in ranges that other threads write.
    */
   #pendingBytes = 0;
   /**

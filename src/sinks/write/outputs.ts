@@ -71,8 +71,8 @@ export class Outputs implements SharedByFiles, FilesByPath {
   #expected: Promise<void> = Promise.resolve();
   #filled = false;
   /**
-   * The number of items since the last commit, and the number of items at which to check again whether a
-   * commit is due.
+   * `#items` is the number of items since the last commit. `#lookAt` is the number of items at which to check
+   * again whether a commit is due.
    */
   #items = 0;
   #lookAt = 0;
@@ -149,8 +149,9 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   /**
-   * Returns whether files should end, so that a commit is due: a file has become full since the last
-   * `settle`, or the files that still get items have the required number of items on average.
+   * Returns whether files should end, so that a commit is due. This is the case if a file has become full since
+   * the last `settle`. It is also the case if the files that still get items have the required number of items
+   * on average.
    */
   takeFilled(): boolean {
     const { wholeFiles } = this.#format;
@@ -189,8 +190,8 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   /**
-   * Queues items that occupy half of the memory for writing. Starts with the files that hold the most,
-   * because blocks with few items take more space on disk and are slower to read.
+   * Queues items that occupy half of the memory for writing. Starts with the files that hold the most. Blocks
+   * with few items would take more space on disk and be slower to read.
    */
   #flushLargest(): void {
     const files = Array.from(this.#changed).filter(({ heldBytes }) => heldBytes > 0);
@@ -239,9 +240,9 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   /**
-   * Removes the `.part` files that a stopped run has left beyond the last numbered file of a path. The stopped
-   * run may have begun more files than this run, because the size at which a numbered file ends may depend on
-   * when commits happen.
+   * Removes the `.part` files that a stopped run has left beyond the last numbered file of a path. The size at
+   * which a numbered file ends may depend on when commits happen. Therefore, the stopped run may have begun
+   * more files than this run.
    */
   async #removeStaleParts(): Promise<void> {
     for (const files of this.#byPath.values())
@@ -294,7 +295,7 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   expect(block: Promise<EncodedBlock>): void {
-    // The blocks are awaited in order, so that the run ends with the error of the first failed block, as soon
+    // The blocks are awaited in order. The run thus ends with the error of the first block that fails, as soon
     // as that block fails.
     this.#expected = this.#expected
       .then(() => block)

@@ -51,7 +51,6 @@ export interface PartFile {
   named: boolean;
 }
 
-/** A range of bytes in a file. */
 interface PartRange {
   readonly file: PartFile;
   readonly position: number;
@@ -126,8 +125,8 @@ export class PartFiles {
       this.#signal.throwIfAborted();
       const { compression } = this.#options;
       const { bytes: position } = file;
-      // Each chunk is a complete gzip member or zstd frame, so a file is still valid after it was truncated
-      // to a committed length.
+      // Each chunk is a complete gzip member or zstd frame. The file is therefore still valid after it is
+      // truncated to a committed length.
       const content =
         isEncoded || compression === undefined
           ? chunks
@@ -281,7 +280,7 @@ export class PartFiles {
   }
 
   /**
-   * Checks that the `.part` file on disk is the one that this run created, and that it has the length that
+   * Checks that this run created the `.part` file on disk. Also checks that the file is at least as long as
    * this run has written.
    *
    * @param bytes The length before the call of `lstat`, because a write may end during that call.

@@ -37,7 +37,6 @@ function checked(name: unknown, origin: string | undefined): string {
     throw refused(`${shown}, which leaves its folder; wrap values from posts in safeName()`);
   if (endsInZstd(name)) throw refused(`${shown}: ${NO_ZSTD}`);
   const normal = path.normalize(name);
-  // If both strings are equal, the one that is already a key of `outputs` is returned, so that the copy can
-  // be freed.
+  // If both strings are equal, returns the one that is already a key of `outputs`. The copy can then be freed.
   return normal === name ? name : normal;
 }

@@ -220,8 +220,8 @@ export function pathExtension(path: string): PathExtension {
 }
 
 /**
- * Returns why a sink cannot write to a path with this extension, as the end of a message that starts with the
- * name of the option. Ignores a compression extension: `posts.csv.gz` is CSV.
+ * Returns why a sink cannot write to a path with this extension. The caller puts the name of the option before
+ * this text. Ignores a compression extension: `posts.csv.gz` is CSV.
  *
  * @param makesLines Whether a function of the caller creates the lines. Such lines may be CSV or JSON, but
  * not Parquet.
@@ -250,14 +250,13 @@ export function untagged(origin: string | undefined): DataError {
   );
 }
 
-/** A function that returns the output for an item. */
 export type PickOutput<T, O> = (item: T, origin: string | undefined) => O;
 
 type Keys = Map<string | number, Keys | object>;
 
 /**
- * Routes items by a template. The outputs are stored in a tree that is keyed by the values of the template's
- * fields, so that each path is built only once.
+ * Routes items by a template. The outputs are stored in a tree, keyed by the values of the template's fields.
+ * Thus, each path is built only once.
  */
 export function routeByTemplate<O extends object>(
   template: PathTemplate,

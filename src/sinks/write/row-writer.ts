@@ -11,8 +11,8 @@ import { type PathTemplate, untagged } from './path-template.js';
 /** The maximum number of files that a thread writes in one call. */
 const FILES_AT_A_TIME = 32;
 /**
- * If the posts of a stored file go to more than `MANY_FILES` files, with fewer than `FEW_BYTES` bytes per file,
- * then the main thread collects the lines and writes the files.
+ * The main thread collects the lines and writes the files if the posts of a stored file are scattered. This
+ * means that they go to more than `MANY_FILES` files, with fewer than `FEW_BYTES` bytes per file.
  */
 const MANY_FILES = 64;
 const FEW_BYTES = 16 * 1024;
@@ -78,9 +78,9 @@ export class RowWriter<T> {
   }
 
   /**
-   * Writes posts, and releases their stored file once its content is no longer needed. Returns `false`
-   * without doing anything if there are more combinations than `MAX_COMBINATIONS`, or if it is faster to
-   * encode them as items on the main thread.
+   * Writes posts, and releases their stored file once its content is no longer needed. Returns `false` without
+   * doing anything if there are more combinations than `MAX_COMBINATIONS`. Also returns `false` if it is faster
+   * to encode the posts as items on the main thread.
    */
   async write(posts: StoredRows, origin: string | undefined): Promise<boolean> {
     const { kind, compression } = this.#options.encoding;
@@ -258,8 +258,8 @@ function rangeAt(file: OutputFile, position: number, room: number): Range {
 }
 
 /**
- * Returns the rows of all ranges in one list, with their tags, and for each range the index in the list at
- * which it ends.
+ * Joins the rows of all ranges in one list, with their tags. Also returns, for each range, the index in the
+ * list at which the range ends.
  */
 function listOf(
   { rows, tags }: StoredRows,
@@ -307,8 +307,8 @@ function distinctOf(combinations: Uint32Array): ReadonlySet<number> {
 }
 
 /**
- * Returns the value of each field of the template: the key at the index in `places`, or the tag if the index
- * is -1.
+ * Returns the value of each field of the template. An entry of `places` is the index of the field's value in
+ * `keys`, or -1 for the tag.
  */
 function keysOf(
   places: readonly number[],

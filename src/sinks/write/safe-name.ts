@@ -15,10 +15,10 @@ const TEXT = required(
 const MAX_BYTES = required(whole('the bytes that a name may have', { min: MIN_NAME_BYTES }));
 
 /**
- * Converts any string to a single safe file name. The result has no separators, control characters, or
- * leading or trailing dots, and is not a name that Windows reserves or that `files` uses. Unsafe characters
- * are percent-encoded as UTF-8. A name longer than `maxBytes` (200 by default) is truncated, and ends in `%~`
- * and a hash of the whole string. Different strings give different names, even on file systems that normalize
+ * Converts any string to a single safe file name. The result has no separators, control characters, or leading
+ * or trailing dots. It is not a name that Windows reserves or that `files` uses. Unsafe characters are
+ * percent-encoded as UTF-8. A name longer than `maxBytes` (200 by default) is truncated, and ends in `%~` and a
+ * hash of the whole string. Different strings give different names, even on file systems that normalize
  * Unicode. Names keep their case. If the file system ignores case, `files` refuses a second output whose name
  * differs only in case.
  *
@@ -37,7 +37,7 @@ export function safeName(text: string, maxBytes = 200): string {
 }
 
 function encode(text: string): string {
-  // Some file systems treat the composed and the decomposed form of a character as the same name, so
+  // Some file systems treat the composed and the decomposed form of a character as the same name. Therefore,
   // characters in decomposed form are escaped.
   const foldable = text.normalize('NFC') !== text;
   return text
