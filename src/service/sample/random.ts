@@ -37,8 +37,8 @@ export class Random {
   }
 
   /**
-   * Returns a number like `below`, but small numbers are far more frequent, by a power law. Used for words,
-   * authors and links.
+   * Like `below`, but small numbers are far more frequent, by a power law. This is how often real posts
+   * contain a word, an author or a link.
    */
   skewed(count: number): number {
     const u = this.unit();

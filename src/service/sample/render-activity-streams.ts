@@ -20,7 +20,7 @@ import { idOf, type SampleDraft, type SampleDrafts, type SampleHead } from './sa
 import { draftText, type SampleText } from './sample-text.js';
 import { PLACES, type SampleSource, SOURCES } from './sample-vocabulary.js';
 
-/** Prints the same post as `renderOriginal`, in the `activity_streams` format. */
+/** Prints a post in the `activity_streams` format. The parameters are explained at `renderOriginal`. */
 export function renderActivityStreams(
   draft: SampleDraft,
   drafts: SampleDrafts,

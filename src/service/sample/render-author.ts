@@ -4,7 +4,7 @@ import { type SampleAuthor, yearsOf } from './sample-authors.js';
 import { ENRICHED } from './sample-draft.js';
 import { type SamplePlace, SUBJECTS } from './sample-vocabulary.js';
 
-/** The time since which profiles have had no language and no time zone. */
+/** Profiles in posts since this time have no language and no time zone. */
 const PROFILES_CUT = Date.UTC(2018, 4, 23);
 
 interface Written {
@@ -15,7 +15,10 @@ interface Written {
 /** The times at which the service changed the members of profiles. */
 const ERAS = [ENRICHED, PROFILES_CUT];
 
-/** The constant parts of an author's profile, cached for each set of members that profiles have had. */
+/**
+ * For each author, the parts of the profile that do not depend on counts. The inner keys consist of the kind
+ * of profile and the result of `eraOf`.
+ */
 const written = new WeakMap<SampleAuthor, Map<string, Written>>();
 
 /** Returns the `user` of a post in the `original` format, at the time `at`. */
@@ -145,7 +148,7 @@ const known = new WeakMap<SampleAuthor, ReturnType<typeof measure>>();
 
 const influenceOf = (author: SampleAuthor) => getOrMake(known, author, () => measure(author));
 
-/** Returns the influence of an author for both formats: a score, and since `ENRICHED` also topics. */
+/** Computes the influence of an author, for both formats. Only posts since `ENRICHED` contain the topics. */
 function measure({ id, handle, followers }: SampleAuthor) {
   const userId = String(BigInt(id) % 1_000_000_007n);
   const score = Math.min(99, 10 + Math.round(6 * Math.log1p(followers)));

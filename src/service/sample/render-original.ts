@@ -16,9 +16,10 @@ import { draftText, type SampleText } from './sample-text.js';
 import { PLACES, type SampleSource, SOURCES } from './sample-vocabulary.js';
 
 /**
- * Prints a post in the `original` format as one line of JSON. `seenAt` is the time of delivery, on which the
- * author's counts depend. `isQuoted` means that the post is printed inside a quote. In this case, the post does
- * not include the post that it quotes itself.
+ * Prints a post in the `original` format as one line of JSON.
+ *
+ * @param seenAt The time of delivery, on which the author's counts depend.
+ * @param isQuoted Whether the post is printed inside a quote. A post that it quotes is then not included.
  */
 export function renderOriginal(
   draft: SampleDraft,

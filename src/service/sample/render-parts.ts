@@ -24,8 +24,8 @@ export interface EntityRange {
   /** The link to the full text, at the end of a truncated text. */
   readonly cutLink?: TrailingLink | undefined;
   /**
-   * Whether the JSON of a link includes the title and description. `activity_streams` has them in another
-   * member.
+   * Whether the JSON of a link includes the title and description. `activity_streams` has them in
+   * `gnip.urls`.
    */
   readonly unwound: boolean;
 }
@@ -146,7 +146,7 @@ export function postPage(head: SampleHead, drafts: SampleDrafts): string {
   return `https://twitter.com/${drafts.authors.handleOf(head.author)}/status/${idOf(head)}`;
 }
 
-/** Returns the display form of a URL. */
+/** Returns the shortened URL that a post displays. */
 export function pageDisplay(url: string): string {
   return `${url.slice('https://'.length, 34)}…`;
 }
@@ -203,7 +203,7 @@ function renderMedium(
       : isAnimation
         ? `,"video_info":{"aspect_ratio":[16,9],"variants":[{"bitrate":0,"content_type":"video/mp4","url":"https://video.twimg.com/tweet_video/${code}.mp4"}]}`
         : '';
-  // In `entities`, the type of all media is `photo`.
+  // Only `extended_entities` has other types than `photo`.
   const type = !extended ? 'photo' : isVideo ? 'video' : isAnimation ? 'animated_gif' : 'photo';
   return `{"id":${id},"id_str":"${id}","indices":[${at.start + shift},${at.end + shift}],"media_url":"http://${image}","media_url_https":"https://${image}","url":"${at.url}","display_url":"pic.twitter.com/${at.url.slice(13)}","expanded_url":"${postPage(draft, drafts)}/${kind}/1","type":"${type}","sizes":{"thumb":${size([150, 150], 'crop')},"small":${size(small, 'fit')},"medium":${size(small, 'fit')},"large":${size(large, 'fit')}}${video}}`;
 }
@@ -270,7 +270,7 @@ export function retweetParts(
   };
 }
 
-/** Returns the bounding box of a place: four corners, not closed. */
+/** Returns the bounding box of a place: four corners, without the first corner at the end. */
 export function boxOf(place: SamplePlace): string {
   const corners = cornersOf(place).map(corner => `[${corner}]`);
   return `{"type":"Polygon","coordinates":[[${corners}]]}`;

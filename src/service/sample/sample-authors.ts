@@ -48,9 +48,12 @@ const SALT = -7;
 const { handles } = vocabulary;
 const DEFAULT_COLORS = ['F5F8FA', '1DA1F2', 'C0DEED', 'DDEEF6', '333333'];
 
-/** For each percent of the authors, the index of their language. */
+/** An array of 100 indices of languages. Each language occurs as often as its percentage. */
 const LANGUAGE_OF_PERCENT = LANGUAGES.flatMap(({ percent }, i) => Array<number>(percent).fill(i));
-/** For each language, the indices of the places of its authors. Likely countries are repeated. */
+/**
+ * For each language, the indices of the places of its authors. The places of likely countries are repeated,
+ * so that a random choice finds them more often.
+ */
 const CITIES = LANGUAGES.map(({ countries }) =>
   countries.flatMap(country => PLACES.flatMap((place, i) => (place.code === country ? [i] : []))),
 );
@@ -80,7 +83,7 @@ export class SampleAuthors {
     this.#seed = seed;
   }
 
-  /** Returns the number of authors who have joined at a time. At first, they join slowly. */
+  /** Returns the number of authors who have joined at a time. It grows slowly at first. */
   static countAt(at: number): number {
     const progress = Math.min(Math.max((at - FIRST_POST) / (LAST_JOINED - FIRST_POST), 0), 1);
     return FOUNDERS + Math.floor((AUTHORS - FOUNDERS) * progress * progress);

@@ -35,8 +35,8 @@ type SampleKind = 'post' | 'reply' | 'retweet' | 'quote' | 'edit';
 export const EDITS = Date.UTC(2022, 8, 29);
 
 /**
- * The kinds of posts that refer to an earlier post. `percent` is their share of all posts since the service
- * introduced them.
+ * The kinds of posts that refer to an earlier post. `percent` is their percentage of all posts since the
+ * service introduced the kind.
  */
 const KINDS: readonly { readonly kind: SampleKind; readonly percent: number; since: number }[] = [
   { kind: 'retweet', percent: 27, since: Date.UTC(2009, 10, 6) },
@@ -56,8 +56,8 @@ function kindOf(roll: number, at: number): SampleKind {
 }
 
 /**
- * The percentages of posts that have each property. Tags, links and so on belong to the post itself, not to a
- * retweeted post.
+ * The percentages of posts that have each property. For the properties of the text, retweets are not counted,
+ * because a retweet repeats the text of another post.
  */
 const PERCENT = {
   /** The percentage of English posts among the posts of authors whose language is not English. */
@@ -79,8 +79,8 @@ const PERCENT = {
   media: 15,
   place: 6,
   /**
-   * The percentages, among posts with a place, of posts in the author's city and of posts with an
-   * exact position.
+   * The percentages, among posts with a place, of posts in the author's city and of posts with an exact
+   * position.
    */
   ownCity: 80,
   position: 30,
@@ -101,14 +101,17 @@ export interface SampleHead {
   readonly target: SampleHead | undefined;
 }
 
-/** A generated post before it is printed. Every choice is an index into a list. */
+/**
+ * A generated post before it is printed. Its language, place, source and so on are indices into lists of the
+ * vocabulary.
+ */
 export interface SampleDraft extends SampleHead {
   readonly language: number;
   /** Whether the text has no sentence, so that the service recognises no language. */
   readonly isWordless: boolean;
   /** The keys of the fragments that form the text (sentences, tags, links and so on), in order. */
   readonly parts: readonly number[];
-  /** The media: 1 to 4 photos, 5 for a video, 6 for an animation. */
+  /** 0 for no media, 1 to 4 for the number of photos, 5 for a video, 6 for an animation. */
   readonly media: number;
   /** The index of a place, or -1. */
   readonly place: number;
@@ -168,8 +171,8 @@ export class SampleDrafts {
   }
 
   /**
-   * Returns the number of posts in a minute, which is counted from 1970. Some minutes are rounded up, so that
-   * the mean is exact.
+   * Returns the number of posts in a minute, which is counted from 1970. The mean may have a fraction, so
+   * some minutes are rounded up.
    */
   countAt(minute: number): number {
     if (minute * MINUTE < FIRST_POST) return 0;
@@ -222,7 +225,7 @@ export class SampleDrafts {
     const retweets = random.chance(PERCENT.retweeted) ? random.skewed(40) : 0;
     const likes = random.chance(PERCENT.liked) ? random.skewed(200) : 0;
     const parts = kind === 'retweet' ? [] : this.#write(head, language, isWordless, random);
-    // With `...head`, an index of a month takes twice the time.
+    // The members of `head` are listed, because `...head` would double the time to index a month of posts.
     return {
       at,
       minute: head.minute,
@@ -274,9 +277,9 @@ export class SampleDrafts {
   }
 
   /**
-   * Returns the head of the post to which a post of this minute refers: up to about 6 hours earlier (28
-   * minutes for an edit), often one of the few popular posts. Instead of a retweet, returns the retweeted
-   * post.
+   * Returns the head of the post to which a post of this minute refers. It is up to about 6 hours older, or
+   * 28 minutes for an edit. Half of the posts refer to a popular post, except for edits. If the chosen post
+   * is a retweet, returns the retweeted post.
    */
   #targetOf(kind: SampleKind, minute: number, back: number, which: number): SampleHead | undefined {
     const span = kind === 'edit' ? 28 : 360;
@@ -319,8 +322,8 @@ export class SampleDrafts {
     if (random.chance(isWordless ? PERCENT.linkIfWordless : PERCENT.link))
       parts.push(fragmentKey(LINK, random.skewed(LINKS)));
     if (parts.length === body) parts.push(fragmentKey(EMOTION, random.below(EMOJI.length)));
-    // The limit was 140 characters before it became 280. Links to media and to a quoted post take 24 characters
-    // each.
+    // Before the limit of 280, it was 140. The links to media and to a quoted post took 24 characters each,
+    // so 92 were left.
     const limit = head.at >= LONG_TEXTS ? 280 : 92;
     let sentence = end;
     while (this.fragments.lengthOf(parts) > limit)

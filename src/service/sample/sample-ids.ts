@@ -11,8 +11,8 @@ export const USER_SNOWFLAKES = Date.UTC(2015, 10, 1);
 const HALF = 100_000;
 
 /**
- * Returns the id for an event at the time `at`. Ids ascend with time. `low` fills the 22 bits below the
- * milliseconds. Ids before `SNOWFLAKES` are sequential, about 200 per second.
+ * Returns the time-based id of an event at the time `at` (see `SNOWFLAKES`). Ids ascend with time: the high
+ * bits are milliseconds. `low` fills the lowest 22 bits.
  */
 export function snowflake(at: number, low: number): string {
   // The id is computed as two halves of decimal digits, because bigint took most of the time to

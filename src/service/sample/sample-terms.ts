@@ -53,8 +53,8 @@ interface Lookup {
   /** The atoms that have the term: bit `i` stands for atom `i`. */
   readonly bits: Uint32Array;
   /**
-   * The pairs of adjacent one-character words that together form the term. Covers only the first `singles`
-   * words of `#singles`.
+   * The pairs of adjacent one-character words that together form the term. They were computed when `#singles`
+   * had `singles` words, and are computed again if it has more.
    */
   pairs: readonly Pair[];
   singles: number;
@@ -186,7 +186,8 @@ export class SampleTerms {
 
   /**
    * Yields the atoms for authors that have a term. Of the words in a handle, only the last is considered. The
-   * atoms are computed, because collecting the terms of 40,000 authors would take longer than most counts.
+   * atoms are computed for each term. To collect the terms of all 40,000 authors would take longer than most
+   * counts.
    */
   *#peopleWith(term: string): Generator<number> {
     for (const { first, terms } of RELATIONS)
@@ -229,7 +230,10 @@ export class SampleTerms {
     return false;
   }
 
-  /** Returns whether a post has a term that is computed from the post: the code of a short link, or an id. */
+  /**
+   * Returns whether a post has a term that no atom stands for, because it is computed from the post: the code
+   * of a short link, or an id.
+   */
   #hasComputed(term: string, atoms: Int32Array, headAt: () => SampleHead): boolean {
     const hasMedia = atoms.some(atom => atom >= IMAGES);
     const isQuote = atoms.some(atom => atom >= QUOTES && atom < LANGUAGE);
@@ -366,7 +370,7 @@ export class SampleTerms {
 /** Matches terms that `#hasComputed` may find: the code of a short link, or words of digits. */
 const COMPUTED = /^(?:[a-z0-9]{10}|\d+)$/;
 
-/** A placeholder. Only its author is used, which each caller replaces. */
+/** Only the author of this post is used. Each caller replaces the author. */
 const ANY_POST: SampleHead = {
   at: Date.UTC(2024, 0),
   minute: 0,
@@ -390,7 +394,7 @@ function isIn(bits: Uint32Array, atom: number): boolean {
   return (((bits[atom >>> 5] as number) >>> (atom & 31)) & 1) === 1;
 }
 
-/** The start of all short links, whose words all of them have. */
+/** All short links start with this, so each of them has its words as search terms. */
 const SHORT_LINK = 'https://t.co/';
 
 const LINK_TERMS = termsOf({ links: [linkTo('', '')] });

@@ -115,9 +115,7 @@ function mediaUrlOf(draft: SampleDraft): string | undefined {
   return draft.media > 0 ? mediaLink(draft) : undefined;
 }
 
-/** Returns the short link to a quoted post. */
 export const quoteLink = (quoted: SampleHead): string => shortLink(quoted, 1);
-/** Returns the short link to the media of a post. */
 export const mediaLink = (head: SampleHead): string => shortLink(head, 2);
 
 /** Returns a short link of a post. `purpose` distinguishes several links of the same post. */

@@ -103,8 +103,8 @@ export interface SampleLanguage {
   /** The percentage of authors who write in the language. */
   readonly percent: number;
   /**
-   * The topics of posts, from coffee to pets in the order of the English list. Each has four words with their
-   * article.
+   * The topics of posts. Each language has the same topics in the same order, each with four words and their
+   * articles.
    */
   readonly topics: readonly (readonly string[])[];
   /** Sentences with a gap for a word of a topic. */
@@ -117,7 +117,7 @@ export interface SampleLanguage {
   readonly bios: readonly string[];
   readonly givenNames: readonly string[];
   readonly familyNames: readonly string[];
-  /** The ISO codes of the countries in which authors of the language live, most likely first. */
+  /** The ISO codes of the countries in which authors of the language live. Likely countries are repeated. */
   readonly countries: readonly string[];
 }
 

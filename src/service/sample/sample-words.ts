@@ -56,7 +56,7 @@ export class SampleWords {
     this.#drafts = drafts;
   }
 
-  /** See `BlockDetails.occurrences`. */
+  /** Implements `BlockDetails.occurrences`. */
   occurrences(
     term: string,
     { starts, atoms }: AtomIndex,
@@ -151,7 +151,7 @@ export class SampleWords {
   }
 }
 
-/** The number of words of a short link. */
+/** A short link has the words `https`, `t`, `co` and a code. */
 const SHORT_LINK_WORDS = 4;
 
 /** Adds each position at which a word occurs in a string. `start` is the position of the string's first word. */
