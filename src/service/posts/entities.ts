@@ -46,8 +46,8 @@ const TAG =
   '\\p{L}\\p{M}\\p{Nd}_\u200c\u200d\ua67e\u05be\u05f3\u05f4\uff5e\u301c\u309b\u309c\u30a0\u30fb\u3003\u0f0b\u0f0c\u00b7';
 
 /**
- * Matches hashtags. A variation selector is a mark, but if it comes before a tag, it belongs to an emoji. If it
- * follows `#`, it turns the sign into an emoji.
+ * Matches hashtags. Variation selectors (`\ufe0e`, `\ufe0f`) are marks, and marks can be part of a tag. A
+ * variation selector before a tag, however, belongs to an emoji. After `#`, it turns the sign into an emoji.
  */
 const HASHTAG = new RegExp(
   `(?<=^|\ufe0e|\ufe0f|[^&${TAG}])[#＃](?!\ufe0f|\u20e3)(?=[${TAG}]*[\\p{L}\\p{M}])[${TAG}]+(?![${TAG}#＃]|://)`,
@@ -101,8 +101,8 @@ const ASCII_HOST = hostOf('[a-z0-9]', '[-_]', ENDS_IN_LETTERS);
 const BARE_HOST = hostOf(`[a-z0-9${LATIN}]`, '-', ENDS_IN);
 
 /**
- * Returns a pattern for a host name. A label starts and ends with `character`, and may contain `inside` between
- * its first and last character. In the last two labels, only hyphens are allowed there.
+ * Returns a pattern for a host name. Each label starts and ends with `character`. In between, it may also
+ * contain `inside`, or only hyphens in the label before the top-level domain.
  */
 function hostOf(character: string, inside: string, ending: string): string {
   const label = (joiner: string) => `${character}(?:(?:${character}|${joiner})*${character})?\\.`;

@@ -22,7 +22,11 @@ export interface NewPost {
    * minute ago by the service's clock, because the default window of a search ends with the last full minute.
    */
   readonly postedAt?: Date | number | string | undefined;
-  /** The handle of the author, or more details. The same handle always has the same id. @default 'someone' */
+  /**
+   * The handle of the author, or more fields of the author. The same handle always has the same id.
+   *
+   * @default 'someone'
+   */
   readonly author?: string | NewAuthor | undefined;
   /** The language code. @default 'en' */
   readonly lang?: string | undefined;
@@ -103,7 +107,6 @@ export const NEW_AUTHOR = {
 /** The latest time of a post. Later ids would have more than 63 bits. */
 const LAST_POST = Date.UTC(2079, 0, 1);
 
-/** Converts the time given for a post to epoch milliseconds. */
 export function instantOf(value: unknown): number | undefined {
   if (typeof value === 'string') return instantOf(parseInstant(value));
   const at = value instanceof Date ? value.getTime() : value;

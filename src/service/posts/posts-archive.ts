@@ -131,7 +131,10 @@ export function joinedArchive(exact: PostsArchive, archive: Archive): Archive {
     format: archive.format,
     author: archive.author && (handle => exact.author(handle) ?? archive.author?.(handle)),
     post: id => exact.post(id) ?? archive.post?.(id),
-    /** This is `undefined` if a test has added posts, because these can retweet or reply to a post of any age. */
+    /**
+     * The longest time between a post and its retweets and replies. If a test has added posts, there is no
+     * maximum, because added posts can retweet or reply to a post of any age.
+     */
     get reactionsMs() {
       return exact.isEmpty ? archive.reactionsMs : undefined;
     },

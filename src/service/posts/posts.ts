@@ -34,7 +34,7 @@ export interface KeptPosts {
 
 /** A post that was added to the service. */
 interface AddedPost extends ContainedPost {
-  /** The argument with which the same post can be added again. */
+  /** The value that `add` accepts to add the same post again. */
   readonly given: string | NewPost;
   readonly at: number;
   /**
@@ -145,8 +145,9 @@ export class Posts {
   }
 
   /**
-   * @internal Replaces all posts. Without an argument, only the posts of the option `posts` remain. @throws
-   * OptionError
+   * @internal Replaces all posts. Without an argument, only the posts of the option `posts` remain.
+   *
+   * @throws OptionError
    */
   replace(kept?: KeptPosts): void {
     const posts = kept === undefined ? this.#given : readGiven([...kept.posts]);
@@ -187,8 +188,9 @@ export class Posts {
   }
 
   /**
-   * @internal Returns all posts in a format, newest first. @throws OptionError if one of them has another
-   * format.
+   * @internal Returns all posts in a format, newest first.
+   *
+   * @throws OptionError if a post exists only in the other format.
    */
   in(format: Format): readonly PostInFormat[] {
     this.#sorted[format] ??= [...this.#added.values()]
@@ -267,10 +269,7 @@ export class Posts {
     );
   }
 
-  /**
-   * Returns the post that another post retweets or quotes. By default, it was posted an hour before the other
-   * post.
-   */
+  /** Returns the post that another post retweets or quotes. By default, it is an hour older. */
   #contained(other: NewPost | string | undefined, time: number, at: string): AddedPost | undefined {
     if (other === undefined) return undefined;
     if (typeof other !== 'string')
@@ -284,7 +283,6 @@ export class Posts {
     return found;
   }
 
-  /** Returns the id of the author with this handle, if one of the added posts names it. */
   #idOf(handle: string): string | undefined {
     const name = handle.toLowerCase();
     for (const post of this.#added.values())

@@ -15,7 +15,7 @@ import { NEW_AUTHOR, NEW_POST, type NewAuthor, type NewPost } from './new-post.j
  */
 export type GivenPost = NewPost | Activity | Uint8Array | string | object;
 
-/** A post as its exact bytes or as its checked fields. */
+/** A post after validation: either its exact JSON, or its fields, which the service has yet to complete. */
 export type ReadPost = {
   /** The name of the post in errors. */
   readonly at: string;

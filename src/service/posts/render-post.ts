@@ -147,8 +147,8 @@ function cutText({ id, text, retweeted }: CompletedPost): ShownText | undefined 
 }
 
 /**
- * @param unwound Whether the JSON of a link includes its target. `activity_streams` has the target in another
- * member.
+ * @param unwound Whether the JSON of a link includes its target. `activity_streams` has the targets in
+ * `gnip.urls`.
  */
 function printed(
   entities: readonly ShownEntity[],
@@ -173,7 +173,7 @@ function printed(
   return `{"hashtags":[${list('hashtag', named)}],"urls":[${list('url', linked)}],"user_mentions":[${list('mention', mentioned)}],"symbols":[${list('symbol', named)}]}`;
 }
 
-/** Returns the address of a link. In the text, the link may have no protocol. */
+/** Returns the URL of a link. Some links in texts have no protocol. */
 function targetOf(link: string): string {
   return /^https?:/i.test(link) ? link : `http://${link}`;
 }

@@ -79,7 +79,8 @@ export async function buildUsageReport(
   );
   if (active.length === 0) return { ...head, publishers: [] };
 
-  // Extrapolates the usage of the month so far. Assumes that at least one day has passed.
+  // Extrapolates the usage of the month so far. At least one day is assumed to have passed, so that the first
+  // hours of a month do not give huge projections.
   const passedMs = Math.max(now - month.from, DAY);
   const project = (count: number) => Math.round((count * (month.to - month.from)) / passedMs);
   const usageOf = (name: string, type: string, of: readonly DayUsage[], withRequests = false) => ({
@@ -113,7 +114,7 @@ export async function buildUsageReport(
   };
 }
 
-/** @param project Projects a count of the days so far to the whole period. By default, counts stay unchanged. */
+/** @param project Extrapolates a count to the whole span. By default, counts are not extrapolated. */
 function itemOf(
   days: readonly DayUsage[],
   span: Window,
@@ -130,7 +131,6 @@ function itemOf(
   };
 }
 
-/** Returns whether a day starts in a span. */
 function isWithin({ from, to }: Window, day: number): boolean {
   return day >= from && day < to;
 }

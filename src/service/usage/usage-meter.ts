@@ -15,11 +15,14 @@ interface MeterSettings extends Pick<ServiceSettings, 'limits' | 'onError'> {
   readonly stateFolder?: string | undefined;
 }
 
-/** The pending counts are written once they contain this many ids. */
+/** Pending counts are written to disk at the latest when they contain this many ids. */
 const MAX_PENDING_IDS = 4_000;
 /** The time between writes to a state folder, in milliseconds of real time. */
 const WRITE_EVERY_MS = 250;
-/** The number of days whose ids are kept. If the clock is set back by more than that, posts may be counted twice. */
+/**
+ * The number of days for which ids are kept, so that a post is counted once per day. If the clock is set back
+ * further, posts may be counted twice.
+ */
 const DAYS_OF_IDS = 3;
 
 interface Pending extends Pick<UsageChange, 'day' | 'product'> {
@@ -122,7 +125,6 @@ export class UsageMeter {
     return changes;
   }
 
-  /** Writes the pending counts after earlier writes. */
   #write(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -213,7 +215,7 @@ const ID = 0x69;
 const TOTAL = 0x74;
 const LARGEST_ID = 2n ** 64n - 1n;
 const EMPTY = Buffer.alloc(0);
-/** The number of keys to remove in one transaction. */
+/** The number of keys that `prune` removes in one transaction. */
 const KEYS_PER_TRANSACTION = 5_000;
 
 /**
@@ -315,7 +317,6 @@ export class UsageStore {
   }
 }
 
-/** Adds usage inside a transaction. */
 function addTo(
   root: RootDatabase<Buffer, Buffer>,
   { day, product, ids, requests }: UsageChange,
@@ -351,7 +352,7 @@ function keyOfId(day: number, product: number, id: string): Buffer | undefined {
   return key;
 }
 
-/** Returns the range of keys for whole days. */
+/** Returns the keys of the UTC days that begin in a window. */
 function keysOf(kind: number, { from, to }: Window): { start: Buffer; end: Buffer } {
   return { start: dayKey(kind, from), end: dayKey(kind, to) };
 }
