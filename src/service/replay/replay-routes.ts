@@ -121,8 +121,8 @@ function faultsOf(window: Window, pathAndQuery: string, faults: Faults): ReplayF
   );
   return {
     unprocessed,
-    // If an `unprocessed-range` fault hits, no minutes fail. The last message could name only the range, so
-    // clients would lose the failed minutes.
+    // If an `unprocessed-range` fault hits, no minutes fail. The last message of a replay can name either
+    // failed minutes or an unprocessed range. With both, clients would not learn of the failed minutes.
     failed:
       unprocessed === undefined
         ? faults.matchStream('minutes-failed', 'replay', pathAndQuery, fault =>

@@ -183,7 +183,6 @@ function isId(id: unknown): boolean {
   return (typeof id === 'number' || typeof id === 'string') && /^(0|[1-9]\d*)$/.test(String(id));
 }
 
-/** The number of rules in a chunk of a response. */
 const CHUNK_RULES = 1_000;
 
 /** Returns the body of a response that lists rules: `{rules: [{value, tag, id}], sent}`. */

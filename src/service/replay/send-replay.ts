@@ -31,7 +31,6 @@ export interface ReplayFaults {
   readonly flood: boolean;
 }
 
-/** The number of ids in a batch of `onSent`. */
 const SENT_BATCH = 500;
 
 /**
@@ -109,8 +108,8 @@ export async function sendReplay(
 const MAX_CATCH_UP_MS = 20;
 
 /**
- * Spaces messages evenly in real time. If the service itself is late by more than `MAX_CATCH_UP_MS`, messages
- * are not sent faster, because a burst could overflow the buffer of the connection.
+ * Spaces messages evenly in real time. If the service is late by more than `MAX_CATCH_UP_MS`, the rest of the
+ * delay is not made up for, because a burst of messages could overflow the buffer of the connection.
  */
 class Pacer {
   readonly #perSecond: number;

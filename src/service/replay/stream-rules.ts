@@ -97,5 +97,5 @@ interface StoredRules {
   readonly rules: readonly KnownRule[];
 }
 
-/** The minimum id, so that ids have more than 53 bits, whatever the time of the clock is. */
+/** The minimum id. It has more than 53 bits, so all ids do, even if the clock is set to an early time. */
 const MIN_ID = 1n << 59n;

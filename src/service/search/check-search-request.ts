@@ -12,21 +12,21 @@ import type { Limits } from '../http/service-limits.js';
 import type { ServiceContext } from '../service-context.js';
 
 /**
- * What the handlers of search and counts receive, once a request has passed the checks that both endpoints
- * share.
+ * The values that the handlers of search and counts get. They exist once a request has passed the checks that
+ * both endpoints share.
  */
 export interface SearchParts {
   readonly context: ServiceContext;
   readonly product: SearchProduct;
   readonly given: GivenParameters;
   /**
-   * The windows of those pages of counts that a time limit has cut short, by the `next` that requested the
-   * page.
+   * For the `next` of each page of counts that a time limit has cut short: the window of the page. A repeated
+   * request with this `next` then gets the same page.
    */
   readonly cutPages: Map<string, Window>;
 }
 
-/** The parameters that only one of the two endpoints has. */
+/** The parameters that only search or only counts has. */
 export interface EndpointParameters<Parameters> {
   readonly endpoint: Endpoint;
   readonly names: readonly string[];
@@ -265,10 +265,10 @@ function searchWindow(
 }
 
 /**
- * The content of a `next`. The service stores no state for a `next`, so it never expires. The same `next`
- * returns the same page, unless a time limit ends the page early. A page of posts may then end at another post;
- * the `next` in the response continues from there. A page of counts ends at the same bucket as before, as long
- * as `cutPages` contains its end.
+ * The content of a `next` token. The service stores nothing for a token, so tokens never expire. The same
+ * token returns the same page, with one exception: a page of posts that is ended by a time limit may end at
+ * another post. The `next` in its response then continues from there. A page of counts ends at the same
+ * bucket as before, as long as `cutPages` contains its window.
  */
 interface NextToken {
   /** The time of the request for the first page, which determines the posts that are old enough to be found. */

@@ -65,11 +65,10 @@ interface PageRequest {
 
 interface CountedPage {
   readonly buckets: readonly CountedBucket[];
-  /** The start of the next page. */
+  /** The bucket boundary at which the next page begins. */
   readonly edge: number | undefined;
 }
 
-/** Returns the buckets of a page in the order of the response, and the start of the next page. */
 async function countBuckets(page: PageRequest): Promise<CountedPage> {
   const { window } = page.request;
   const { buckets, counted } = await countAgain(spanOf(page), page);
@@ -102,7 +101,7 @@ function spanOf({ request, context, incoming, bucketMs, newestFirst }: PageReque
   return { from, to: Math.min(window.to, latest) };
 }
 
-/** The maximum number of pages to remember that a time limit has cut short. */
+/** The maximum number of entries in `cutPages`. */
 const MAX_CUT_PAGES = 10_000;
 
 /**
@@ -125,7 +124,7 @@ async function countAgain(asked: Window, page: PageRequest): Promise<CountsResul
   return answer;
 }
 
-/** Counts as many whole buckets as the time limit allows, at least one. */
+/** Counts as many whole buckets as the time limit allows, but at least one. */
 async function countWindow(asked: Window, page: PageRequest): Promise<CountsResult> {
   const { context, bucketMs, newestFirst } = page;
   const { buckets, counted } = await countFound(asked, page, context.settings.countsTimeoutMs);

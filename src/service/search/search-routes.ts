@@ -14,7 +14,7 @@ export function searchRoutes(context: ServiceContext): readonly Route[] {
   ];
 }
 
-/** Wraps a handler, so that each request that it has answered counts for the usage report. */
+/** Wraps a handler, so that the usage report counts each request that the handler has answered. */
 const counted =
   (page: Handler<SearchParts>): Handler<SearchParts> =>
   async (incoming, parts) => {
