@@ -56,7 +56,8 @@ function spent(message: string): IncompleteError {
 }
 
 /**
- * Checks a budget against the other options, which the table of options cannot do.
+ * Checks a budget against the options `maxResults` and `slices`. The table of options checks each option
+ * alone.
  *
  * @throws OptionError
  */

@@ -56,8 +56,8 @@ export const COUNTS_OPTIONS = {
  *
  * Errors and cursors work as in `search`. The service sends every bucket of the window, including buckets
  * without posts. If a bucket is repeated, or is missing at the end, the flow ends with a `DataError`. After
- * the first page, this `DataError` is the cause of an `IncompleteError`. There is no `limit`, because the sum
- * of only some buckets would look like the sum of all buckets.
+ * the first page, this `DataError` is the cause of an `IncompleteError`. There is no `limit`. With a limit,
+ * the sum of only some buckets would look like the sum of all buckets.
  *
  * @throws OptionError immediately, for invalid options or missing settings of the account.
  * @throws HttpError, ConnectionError, DataError, IncompleteError from the flow.
@@ -78,7 +78,7 @@ export function counts(account: Account, options: CountsOptions): Flow<CountBuck
 }
 
 /**
- * Creates the functions with which one run of `counts` reads and checks its pages.
+ * Creates the functions that parse and check the pages of one run of `counts`.
  *
  * @param isWhole Whether the run started at the first page.
  */
@@ -133,8 +133,8 @@ function checkTotal({ items, rest: { totalCount } }: Page<CountBucket>): void {
 
 /**
  * Tracks the buckets that one run of `counts` has received, in any order. The service sends every bucket of
- * the window exactly once, including empty buckets. A repeated or missing bucket is therefore an error of the
- * service, and would make a sum wrong.
+ * the window exactly once, including empty buckets. A repeated or missing bucket is an error of the service.
+ * Without this check, the sum of the counts would be wrong.
  */
 function bucketCoverage(lengthMs: number) {
   /** The received ranges, in ascending order. There is more than one range only if pages are out of order. */
@@ -161,8 +161,8 @@ function bucketCoverage(lengthMs: number) {
     /**
      * Checks that all buckets were received. Must be called after the last page.
      *
-     * @param isWhole Whether this run started at the first page. Otherwise, an earlier run has received the
-     * first pages, so only one end of the window is checked.
+     * @param isWhole Whether this run started at the first page. If not, an earlier run has received the
+     *   first pages. One end of the window is then enough, because this run has not received the other end.
      * @throws DataError If buckets of the window are missing.
      */
     end({ fromDate = '', toDate = '' }: Partial<Dates>, isWhole: boolean): void {

@@ -33,11 +33,11 @@ export interface Page<T> {
 const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_ELEMENTS = 100_000;
 /**
- * The depth of the response is practically unlimited here. Each element is checked later, so that a single
- * element that is too deep does not fail the page.
+ * The depth of the response is practically unlimited here. Each element is checked later. A single element
+ * that is too deep then does not fail the whole page.
  */
 const MAX_DEPTH = 100_000;
-/** If a response is not JSON, this many bytes from its start are kept for the error. */
+/** How many bytes from the start of a response are kept, for the error if the response is not JSON. */
 const START_BYTES = 512;
 
 /**
@@ -98,8 +98,8 @@ async function readPage<T>(
       throw new DataError(`The response is larger than ${MAX_BYTES} bytes`, {
         position: { origin: url },
       });
-    // A compressed response that was damaged in transit fails its checksum at the end, and is then requested
-    // again. An error in the document is therefore thrown only after the end was read.
+    // A compressed response that was damaged in transit fails its checksum at its end, and is then requested
+    // again. An error in the JSON is therefore thrown only after the end was read.
     if (wrong === undefined)
       try {
         splitter.push(chunk, elements);
@@ -111,7 +111,8 @@ async function readPage<T>(
     throw /^\s*[[{]/.test(String(start))
       ? wrong.error
       : notJson(response, String(start), wrong.error);
-  // The connection ended normally, but the document is truncated. This is handled like a broken connection.
+  // The connection ended normally, but the document is truncated. The same error as for a broken connection
+  // causes a retry.
   if (!splitter.whole) throw cutResponse(url, 'its JSON document has no end');
   const rest = splitter.end();
   return {
@@ -154,8 +155,8 @@ function nextOf({ next }: Readonly<Record<string, unknown>>, origin: string): st
 }
 
 /**
- * Checks the parameters that the response repeats. If they differ from the parameters that were sent, the
- * response belongs to another request. Returns the dates that the service used.
+ * Checks the parameters that the response repeats. If they differ from `params`, the response belongs to
+ * another request. Returns the dates that the service used.
  */
 function checkEcho(echo: unknown, params: Params, origin: string): Partial<Dates> {
   if (echo === undefined) return {};

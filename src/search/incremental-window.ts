@@ -5,12 +5,12 @@ import type { Cursor } from '../flow/flow.js';
 import { type Query, SPAN_30DAY } from './query.js';
 import type { QueryPosition } from './query-cursor.js';
 
-/** Posts are searchable about 30 s after they are posted. This margin of a minute is safe. */
+/** Posts are searchable about 30 s after they are posted. One minute is a safe margin. */
 const SEARCHABLE_AFTER = MINUTE;
 
 /**
- * Returns the end of a run that starts now: the newest minute, or for counts the newest whole bucket, whose
- * posts are certainly searchable.
+ * Returns the end of a run that starts now. All posts before it are searchable. It is rounded down to the
+ * minute, or to a whole bucket for counts.
  */
 function endOfRun({ account, runsEndAt = MINUTE }: Query): string {
   return formatTimestamp(floorTo(runsEndAt, account.clock.now() - SEARCHABLE_AFTER));
@@ -31,13 +31,14 @@ export async function nextWindow(
 ): Promise<Dates> {
   const { params, product, account, runsEndAt = MINUTE, onGap } = query;
   const toDate = endOfRun(query);
-  // Both dates are sent in the request, because the requests for further pages, even by a resumed run, must
-  // have the same dates.
+  // Both dates must be in the first request. Otherwise, the service's default dates would change before
+  // further pages are requested.
   const default30 = () => formatTimestamp((parseTimestamp(toDate) ?? 0) - 30 * DAY);
   if (!last.done) return { fromDate: String(params.fromDate ?? default30()), toDate };
   const fromDate = String(last.window.toDate);
   if (product !== '30day') return { fromDate, toDate };
-  // The start of `30day` moves forward every minute, so a margin is needed until the last page is requested.
+  // The start of `30day` moves forward every minute. The margin of a minute keeps `earliest` valid until the
+  // last page is requested.
   const oldest = account.clock.now() - SPAN_30DAY + MINUTE;
   const earliest = formatTimestamp(floorTo(runsEndAt, oldest + runsEndAt - 1));
   if (fromDate >= earliest) return { fromDate, toDate };

@@ -46,7 +46,7 @@ const OPTIONS = { signal: signal() } satisfies OptionTable<PreviewOptions>;
  * Estimates how many requests and posts a search would need, from daily counts of its window. Sends one
  * request for every 31 days of each query, and fetches no posts. Takes `limit`, `pages`, `maxResults`,
  * `slices` and `shard` into account. For an `incremental` search, estimates the first run. The estimate is
- * not exact if posts are published or deleted before the search runs.
+ * wrong if posts are published or deleted before the search runs.
  *
  * @param options The options of the search.
  * @throws OptionError For options that `search` refuses. The promise rejects with it.
@@ -80,8 +80,8 @@ export async function preview(
 }
 
 /**
- * @param part The query for the part of the window that this process fetches; `undefined` if this process
- * fetches no part.
+ * @param part The query for the part of the window that this process fetches. `undefined` if this process
+ *   fetches nothing.
  */
 async function previewOf(
   account: Account,
@@ -107,7 +107,7 @@ async function previewOf(
     maxPages,
   );
   const posts = Math.min(found, limit, pages * Number(maxResults));
-  // Slices need both dates. If a date is not given, one more request is needed to find it.
+  // A search with slices needs both dates. If one is missing, the search sends one more request to find it.
   const isOpen = slices > 1 && (fromDate === undefined || toDate === undefined);
   return { query, posts, pages, requests: Math.max(pages, slices) + (isOpen ? 1 : 0) };
 }

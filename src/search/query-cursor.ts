@@ -15,8 +15,8 @@ export interface QueryPosition {
   /** The token of the next page; absent at the start of a slice. */
   readonly next: string | undefined;
   /**
-   * How many items of the next page were already delivered, if a limit ended an earlier run in the middle of
-   * that page.
+   * How many items of the next page were already delivered. It is 0 unless a limit ended an earlier run in
+   * the middle of that page.
    */
   readonly skip: number;
   /** The total number of items that all runs have delivered so far. */
@@ -27,8 +27,8 @@ export interface QueryPosition {
   /** The time of the last delivered item, in epoch milliseconds. */
   readonly reached: number | undefined;
   /**
-   * The dates of the whole request. They are fixed by the first page, or when the window is divided into
-   * slices.
+   * The dates of the whole request. The response to the first page fixes them. In a query with slices,
+   * dividing the window fixes them.
    */
   readonly window: Partial<Dates>;
 }
@@ -47,13 +47,12 @@ export function startOf({ next }: Query): QueryPosition {
   return { ...START, next };
 }
 
-/** Returns whether all items were delivered that the query and its limits allow. */
 export function isOver({ limit, pages }: Query, position: QueryPosition): boolean {
   return position.done || position.items >= limit || position.pages >= pages;
 }
 
 /**
- * Returns the position after a page. `delivered` items of the page were delivered.
+ * Returns the position after `delivered` items of a page were delivered.
  *
  * @param reached The time of the last delivered item, if any item was delivered.
  */
@@ -68,8 +67,8 @@ export function advance<T>(
   const window = slices > 1 ? position.window : page.window;
   const items = position.items + delivered;
   const skip = position.skip + delivered;
-  // A limit cut the page. A run with a higher limit requests the page again and skips the items that were
-  // delivered.
+  // A limit has cut the page. A later run with a higher limit requests the page again, and skips the items
+  // that were already delivered.
   if (skip < page.items.length) return { ...position, window, items, skip };
   const slice = page.next === undefined ? position.slice + 1 : position.slice;
   return {
@@ -127,7 +126,6 @@ export function positionOf(query: Query, cursor: Cursor): QueryPosition {
 
 const isDate = (value: unknown) => isText(value) && parseTimestamp(value) !== undefined;
 
-/** Returns whether a value that is stored in a cursor is a position. */
 const isStored = shaped<Omit<QueryPosition, 'reached'> & { readonly reached: string | undefined }>({
   slice: isCount,
   next: optional(isText),

@@ -59,7 +59,7 @@ export interface QueryOptions {
   /**
    * Only for `incremental` with `30day`. Called with minutes that no run has fetched and that are now older
    * than 31 days. The run then fetches the remaining minutes. Without this option, minutes that are too old
-   * end the flow with an `IncompleteError`. The callback may return a promise.
+   * end the flow with an `IncompleteError`. If the callback returns a promise, the run waits for it.
    */
   readonly onGap?: ((gap: QueryGap) => unknown) | undefined;
   /** The label of the search endpoint. The service assigns it. @default the account's `label` */
@@ -72,8 +72,8 @@ export interface QueryOptions {
    */
   readonly next?: string | undefined;
   /**
-   * The cursor of a batch or of an error. The run resumes from there. A sink with a checkpoint sets it. All
-   * other options must be the same as in the first run.
+   * The cursor of a batch or of an error. The run resumes from this cursor. A sink with a checkpoint sets
+   * this option. All other options must be the same as in the first run.
    */
   readonly resume?: Cursor | undefined;
 }
@@ -102,10 +102,7 @@ const UNBOUNDED: Bounds = {
   slices: 1,
 };
 
-/**
- * What an option of searches or counts is used for, in addition to controlling the run. Each row of the
- * tables of options declares this.
- */
+/** The roles of an option of searches or counts. Each row of the tables of options declares its roles. */
 export interface OptionRole {
   /**
    * Whether the option selects the endpoint. For a `preview`, counts are then requested from the same
@@ -115,7 +112,8 @@ export interface OptionRole {
   /** Whether the option is sent with each request, under the option's name. */
   readonly isParameter?: boolean;
   /**
-   * Which saved positions a run refuses if this option has changed: every `cursor`, or only the `checkpoint`.
+   * Which saved positions are refused if this option has changed since they were saved. `cursor` means every
+   * saved position, and `checkpoint` means only the checkpoints of sinks.
    */
   readonly identifies?: 'cursor' | 'checkpoint';
   /** The command-line flag for this option. If absent, the command has no flag for it. */
@@ -143,17 +141,21 @@ export interface Query extends Bounds {
   readonly url: URL;
   readonly method: 'POST' | 'GET';
   readonly params: Params;
-  /** The options and settings that must be the same in a cursor, so that this query can resume from it. */
+  /**
+   * The options and settings that are stored in a cursor. A query can resume from the cursor only if its own
+   * values are the same.
+   */
   readonly identity: Identity;
   /**
-   * The options and settings that must be the same in a checkpoint, so that this query can resume from it.
+   * The options and settings that are stored in a checkpoint. A query can resume from the checkpoint only if
+   * its own values are the same.
    */
   readonly checkpointIdentity: Identity;
   readonly next: string | undefined;
   readonly resume: Cursor | undefined;
   /**
-   * For an incremental query, the unit to which the end of a run is rounded down, in milliseconds. Absent for
-   * a query with a fixed window.
+   * Only for an incremental query: the end of each run is rounded down to this unit, in milliseconds. Absent
+   * for a query with a fixed window.
    */
   readonly runsEndAt: number | undefined;
   readonly onGap: ((gap: QueryGap) => unknown) | undefined;
@@ -197,13 +199,13 @@ export const QUERY_OPTIONS = {
 } satisfies OptionTable<QueryOptions>;
 
 /**
- * Creates a query from options. Checks what the tables of options cannot check: the rule, the window and the
- * account's settings.
+ * Creates a query from options. Checks the rule, the window and the account's settings, which the tables of
+ * options cannot check.
  *
  * @param rows The table that the options were checked with.
  * @param options The options, with defaults for those that were not given.
  * @param bounds Limits for the results; none by default. `runsEndAt` is used only for an incremental query;
- * its default is one minute.
+ *   its default is one minute.
  * @throws OptionError
  */
 export function checkQuery(
@@ -235,7 +237,7 @@ export function checkQuery(
   const compared = {
     ...given,
     label: label ?? account.settings.label,
-    // The date is removed from the identity, because each incremental run has different dates.
+    // `fromDate` is removed from the identity, because each incremental run has a different one.
     ...(incremental === true && { fromDate: undefined }),
     slices: slices === 1 ? undefined : slices,
   };
@@ -268,8 +270,7 @@ export function checkQuery(
 }
 
 /**
- * Returns the values of the options for which `isMeant` returns true, in the form used in requests and
- * checkpoints.
+ * Returns the values of the options whose roles pass `isMeant`, in the form used in requests and checkpoints.
  */
 function valuesOf(
   rows: OptionRows,
@@ -331,7 +332,6 @@ function checkWindow(source: string, { fromDate, toDate }: QueryOptions) {
     throw optionError(source, 'toDate', `${to} is before the first posts, of 21 March 2006`);
   if (oldest !== undefined && newest !== undefined && oldest >= newest)
     throw optionError(source, 'toDate', `${to} must be after \`fromDate\` ${from}`);
-  // Whether `30day` goes back to this date is not checked here, because the service checks it by its own
-  // clock.
+  // The service checks by its own clock whether `30day` goes back to this date, so this does not.
   return { fromDate: from, toDate: to };
 }

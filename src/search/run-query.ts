@@ -32,8 +32,8 @@ import {
 } from './query-cursor.js';
 
 /**
- * How the pages of one run are read and checked. Runs for posts and runs for counts differ in this. A new
- * object is created for each run.
+ * The functions that parse and check the pages of one run. Runs for posts and runs for counts have different
+ * ones. A new object is created for each run.
  */
 export interface Results<T> {
   readonly parse: ParseElement<T>;
@@ -88,7 +88,6 @@ export async function* runQuery<T>(
   yield* runNextWindow(query, start, makeResults, run);
 }
 
-/** The position at which a run starts. */
 interface Start {
   readonly position: QueryPosition;
   /** The cursor that the position was read from, if any. */
@@ -112,7 +111,8 @@ async function* runNextWindow<T>(
   const start = { position, resume };
   let isBegun = false;
   for await (const batch of runWindow(withDates(query, window), start, makeResults, run)) {
-    // A run that resumes from this cursor has the same window, and delivers the same posts.
+    // This cursor stores the window before any posts are delivered. A run that resumes from it therefore
+    // delivers the same posts again.
     if (!isBegun) yield { items: [], cursor: cursorOf(query, position), origin: query.url.href };
     isBegun = true;
     yield batch;
@@ -165,7 +165,6 @@ async function* runWindow<T>(
     }
   } catch (error) {
     run.signal.throwIfAborted();
-    // Errors that the user's callbacks throw are thrown unchanged.
     if (isInCallback || cursor === undefined || !(error instanceof MillraceError)) throw error;
     const missing = results.missing(position);
     throw new IncompleteError(
@@ -205,8 +204,8 @@ const PAGES_AHEAD = 4;
 /**
  * Yields the pages of all slices in order. Pages of later slices are requested before they are needed.
  *
- * @param requests The request for each slice, newest slice first; a single request if the query has no
- * slices.
+ * @param requests The request for each slice, newest slice first. A query without slices has a single
+ *   request.
  */
 async function* slicePages<T>(
   query: Query,
@@ -247,13 +246,13 @@ async function* slicePages<T>(
 const MAX_TOKENS = 1_000;
 
 /**
- * Yields the pages of one request. Each page is requested with the `next` token of the previous page and
- * otherwise the same parameters. A page without `next` is the last page.
+ * Yields the pages of one request. The request for each page has the `next` token of the previous page; all
+ * other parameters are the same. A page without `next` is the last page.
  *
  * @param from The request without `next`, the token to start with, and the dates in earlier responses.
- * @param needsNext Returns whether to request the page after this one.
- * @throws DataError If a response belongs to another request, or if a token is repeated, because the pages
- * would then never end.
+ * @param needsNext Returns whether to request the page after the given page.
+ * @throws DataError If a response belongs to another request, or if a token is repeated. A repeated token
+ *   means that the pages never end.
  */
 async function* pagesOf<T>(
   query: Query,
@@ -282,7 +281,7 @@ async function* pagesOf<T>(
   }
 }
 
-/** Returns the dates for all pages, which the first page fixes. Throws if a later page has other dates. */
+/** Returns the dates for all pages. The first page fixes them. Throws if a later page has other dates. */
 function fixWindow(fixed: Partial<Dates>, echoed: Partial<Dates>, origin: string): Partial<Dates> {
   for (const name of ['fromDate', 'toDate'] as const)
     if (fixed[name] !== undefined && echoed[name] !== undefined)
@@ -298,10 +297,11 @@ export async function requestsOf(
 ): Promise<readonly Params[]> {
   const { account, params, product, slices } = query;
   if (slices === 1) return [params];
-  // A resumed run divides the same window into slices as the first run, whatever the current time is.
+  // A resumed run must divide the same window as the first run, even though the current time has changed.
   const given = { ...params, ...window } as Params;
   const isGiven = given.fromDate !== undefined && given.toDate !== undefined;
-  // If a date is not given, the service is asked for the window that it uses, because its clock may differ.
+  // If a date is not given, this reads the window from a response of the service, because the service's clock
+  // may differ.
   const smallest = { ...params, maxResults: MIN_RESULTS };
   const ignore = () => undefined;
   const echoed = isGiven ? {} : (await fetchPage(query, smallest, ignore, signal)).window;
@@ -316,7 +316,7 @@ export function wholeWindow(slices: readonly Params[]): Partial<Dates> {
 
 /**
  * Returns both dates of a request that may omit dates. Uses the dates in the response if there are any.
- * Otherwise uses the service's defaults at this time: 30 days, but not before the start of the product.
+ * Otherwise, uses the service's defaults: the last 30 days, but not before the start of the product.
  */
 export function resolveDates(
   given: Params,
@@ -328,8 +328,8 @@ export function resolveDates(
   const back = to - 30 * DAY;
   const earliest = product === '30day' ? floorTo(MINUTE, now - SPAN_30DAY) : FIRST_POST;
   const from = dateOf(echoed.fromDate) ?? Math.max(back, earliest);
-  // The start of `30day` moves forward every minute, so a margin is needed until the oldest slice is
-  // requested.
+  // The start of `30day` moves forward every minute. The margin keeps the date valid until the oldest slice
+  // is requested.
   const margin = product === '30day' && from > back ? MINUTE : 0;
   return {
     fromDate: String(given.fromDate ?? formatTimestamp(Math.min(from + margin, to - MINUTE))),
@@ -342,8 +342,8 @@ function dateOf(date: Params[string] | undefined): number | undefined {
 }
 
 /**
- * Splits a window into `count` windows of whole minutes with about the same length, newest first. Each start
- * is inclusive and each end is exclusive, so there are no overlaps or gaps.
+ * Splits a window into `count` windows of whole minutes with about the same length, newest first. The windows
+ * do not overlap and leave no gaps, because each start is inclusive and each end is exclusive.
  */
 export function sliceDates(dates: Dates, count: number): Dates[] {
   const window = windowOf(dates);

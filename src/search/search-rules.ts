@@ -32,7 +32,10 @@ export interface PackedSearch {
   readonly packed: readonly PackedQuery[];
   /** The queries in `packed`, ready to run. */
   readonly queries: readonly [Query, ...Query[]];
-  /** Identifies the rules and how they were packed. A cursor belongs to one packing. */
+  /**
+   * Identifies the rules and the queries that they were packed into. A cursor is valid only for the same
+   * packing.
+   */
   readonly packing: string;
   readonly matcher: RuleMatcher;
   readonly onQueries: OnQueries | undefined;
@@ -55,9 +58,9 @@ function sizes(rules: number, queries: number): string {
 
 /** The progress of a search for rules. */
 interface State {
-  /** The index of the query that is being fetched; the number of queries when all are complete. */
+  /** The index of the query that is being fetched. Equals the number of queries if all are complete. */
   readonly query: number;
-  /** The cursor in the current query; `undefined` at the start of the query. */
+  /** The cursor in the current query. `undefined` at the start of the query. */
   readonly at: Cursor | undefined;
   /** The last cursor of the first query. It determines the window of all other queries. */
   readonly first: Cursor | undefined;
@@ -65,7 +68,7 @@ interface State {
 
 const START: State = { query: 0, at: undefined, first: undefined };
 
-/** How many ids to remember if there is only one query, to find posts that are on two pages. */
+/** How many ids to remember if there is only one query. A post may be repeated on the next page. */
 const REPEATED_BY_PAGES = 100_000;
 
 /**
@@ -122,14 +125,15 @@ async function* runWindow(
   return state.first;
 }
 
-/** Returns a query with the window that the first query has fixed. */
+/** Returns a query with the window of the first query, if that window is known. */
 function inWindow({ queries }: PackedSearch, index: number, { at, first }: State): Query {
   const [firstQuery] = queries;
   const query = queries[index] as Query;
   const fixing = index === 0 ? at : first;
   if (fixing === undefined) return query;
   const { done, window } = positionOf(firstQuery, fixing);
-  // In an incremental search, only the first query determines the next window.
+  // The first query determines the window, except if an earlier incremental run has started the window and
+  // not finished it.
   if (index === 0 && (done || query.runsEndAt === undefined)) return query;
   const isKnown = window.fromDate !== undefined && window.toDate !== undefined;
   return isKnown ? { ...withDates(query, window), runsEndAt: undefined } : query;
@@ -155,7 +159,7 @@ function stateAfter(
   return { ...state, query: next, at: undefined };
 }
 
-/** Converts an error in one query to an error of the whole search. */
+/** Converts an error in one query to an error of the whole search for rules. */
 function stopped(
   search: PackedSearch,
   index: number,
@@ -166,7 +170,7 @@ function stopped(
 ): unknown {
   if (!(error instanceof MillraceError) || error instanceof OptionError) return error;
   const isIncomplete = error instanceof IncompleteError;
-  // If the very first page fails, the error of that page is thrown, as in any search.
+  // If the first page of the first query fails, its error is thrown unchanged, as in a search for one query.
   if (!isIncomplete && index === 0 && state === start) return error;
   const { queries } = search;
   const inner = isIncomplete ? (error.cursor as Cursor | undefined) : undefined;

@@ -47,8 +47,8 @@ interface FetchOptions {
   /**
    * The maximum cost of this run, `{ requests, posts }`. Before a request that could exceed it, the flow ends
    * with an `IncompleteError` whose `reason` is `'budget'`. A run that resumes from the error's cursor, or
-   * from the checkpoint, has a new budget. Each attempt of a request counts as a request. A page that has not
-   * arrived yet counts as `maxResults` posts, so `posts` must be at least `maxResults`. Cannot be combined
+   * from the checkpoint, has a new budget. Each attempt of a request counts as a request. While a page is
+   * requested, it counts as `maxResults` posts, so `posts` must be at least `maxResults`. Cannot be combined
    * with `slices`.
    * @default no limit
    */
@@ -58,15 +58,15 @@ interface FetchOptions {
    * concurrently, within 20 requests per second. Posts are still newest first. A part buffers at most 4 pages
    * while earlier parts are consumed, so parts with only a few pages work best; use `counts` to see how many
    * posts there are. If a date is omitted, one more small request asks for the window that the service uses.
-   * The window of `30day` then omits the oldest minute, because its start moves forward every minute. Cannot
-   * be combined with `limit`, `pages`, `next` or `budget`.
+   * The start of `30day` moves forward every minute, so a `30day` window without `fromDate` may then omit its
+   * oldest minute. Cannot be combined with `limit`, `pages`, `next` or `budget`.
    * @default 1
    */
   readonly slices?: number | undefined;
   /**
    * The part of the window that this process fetches. The window is divided into parts of equal length; the
-   * first shard is the oldest part. Requires both dates, because otherwise each process would have a
-   * different window. Cannot be combined with `limit`, `pages` or `next`.
+   * first shard is the oldest part. Requires both dates. Otherwise, each process would have a different
+   * window. Cannot be combined with `limit`, `pages` or `next`.
    * @default the account's `shard`, or the whole window
    */
   readonly shard?: Shard | undefined;
@@ -128,8 +128,8 @@ export const SEARCH_OPTIONS = {
     { isParameter: true, identifies: 'cursor', flag: {} },
     lines('comes back in the `matching_rules` of each post'),
   ),
-  // `limit` comes before `maxResults`, because only the first difference from a checkpoint is reported, and
-  // the default of `maxResults` depends on `limit`.
+  // Only the first option that differs from a checkpoint is reported. The default of `maxResults` depends on
+  // `limit`, so `limit` comes first.
   limit: row(
     { identifies: 'checkpoint', flag: { shownDefault: 'all' } },
     whole('posts in all', { min: 1 }),
@@ -199,7 +199,6 @@ function searchQuery(account: Account, options: SearchOptions): Flow<Activity> {
   );
 }
 
-/** Checks the options of a search for one query. */
 export function prepareQuery(account: Account, options: SearchOptions) {
   const checked = checkAccountOptions('search', account, SEARCH_OPTIONS, options);
   const { slices, budget = {}, onDamaged, incremental } = checked;
@@ -236,7 +235,6 @@ function searchRules(account: Account, options: SearchRulesOptions): Flow<Activi
   });
 }
 
-/** Checks the options of a search for rules, and packs them. */
 export function prepareRules(account: Account, options: SearchRulesOptions) {
   for (const [name, problem] of Object.entries(RULES_HAVE_NO))
     if (options[name as keyof SearchRulesOptions] !== undefined)
@@ -272,15 +270,15 @@ const RULES_HAVE_NO = {
   pages: 'cannot be combined with `rules`, whose queries come one after the other: use `budget`',
 };
 
-/** Returns the queries of one run with a budget that they share. */
+/** Returns the queries of one run with a shared budget. */
 function withBudget(queries: readonly Query[], budget: Budget): Query[] {
   const spending = new Spending(budget, Number(queries[0]?.params.maxResults));
   return queries.map(query => ({ ...query, spending }));
 }
 
 /**
- * Refuses options that leave a part of the window to another run or process, because an incremental search
- * must cover its whole window.
+ * Refuses options that limit the run to a part of the window. An incremental search must cover its whole
+ * window.
  */
 function refuseParts(incremental: boolean, parts: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(parts))
@@ -317,7 +315,7 @@ async function* none(): Batches<never> {}
 const POST_LIMITS = recordLimits('search');
 
 /**
- * Creates the functions with which one run of a search reads its pages of posts.
+ * Creates the functions that parse the pages of posts of one run.
  *
  * @param matcher Sets the matching rules of the posts. Without it, posts keep the tag that the service sent.
  */
@@ -331,7 +329,7 @@ function postResults(onDamaged: OnDamaged | undefined, matcher?: RuleMatcher): R
         return matching === undefined ? post : post.withMatchingRules(matching);
       }),
     /**
-     * Returns the time of a post. A post without a valid time does not affect progress. The consumer gets the
+     * Returns the time of a post. If the time is invalid, progress ignores it, and the consumer gets the
      * error when it reads the time.
      */
     timeOf(post) {
