@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import os from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { parseCLI } from 'vitest/node';
@@ -66,9 +67,9 @@ export default defineConfig(({ mode }) => {
     root,
     test: {
       globalSetup: ['test/compile-sources.ts'],
-      // Most tests wait for sockets and child processes. With fewer workers, one of two cores would
-      // sometimes be idle.
-      maxWorkers: 3,
+      // Many tests wait for sockets and child processes. With one worker for each core, cores would
+      // sometimes be idle. Servers and browsers, which `npm test` skips, are waited for most.
+      maxWorkers: os.availableParallelism() + (suite === 'everyday' ? 1 : 2),
       // With the default of 16 MiB, collecting young objects takes 6 % more of the CPU time.
       execArgv: ['--max-semi-space-size=64'],
       // Caches compiled sources and tests by their content.
