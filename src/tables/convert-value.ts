@@ -47,7 +47,6 @@ export function isColumnType(type: unknown): type is ColumnType {
   return typeof type === 'string' && Object.hasOwn(SCALARS, LIST.exec(type)?.[1] ?? type);
 }
 
-/** Returns the function that checks and converts values of a type. */
 export function converterOf(type: ColumnType): Convert {
   const element = elementType(type);
   if (element === undefined) return SCALARS[type as ScalarType];

@@ -161,9 +161,9 @@ const POSTS: ItemKind = {
   },
 };
 
-// Most columns read a field of the field table, either from the post itself or from the post that it retweets
-// or quotes. All other columns are functions of the view; `special-cells.ts` has a faster version of some of
-// them.
+// Most columns read a field of the field table. They read it from the post itself, or from the post that it
+// retweets or quotes. All other columns are functions of the view. `special-cells.ts` has a faster version of
+// some of them.
 const COLUMNS = {
   id: of('string', 'Id of the post, digits', ({ activity }) => activity.id),
   posted_at: of('timestamp', 'When it was posted', ({ activity }) => activity.postedAt),
@@ -333,7 +333,6 @@ export const users = builtIn(POSTS, viewOf, {
   seen_at: { ...COLUMNS.posted_at, meaning: 'When that post was posted' },
 });
 
-/** The definition of each post column. */
 export const POST_COLUMNS: Readonly<Record<PostColumnName, PostColumn>> = COLUMNS;
 
 /** The name of a column of `tables.posts`. */

@@ -13,8 +13,8 @@ export type RowReader = (item: unknown, origin?: string) => RowValue[];
  * Creates a reader of rows.
  *
  * @param call The name of the function that was called with the columns, for messages.
- * @returns The reader. It throws a `DataError` for an item that the columns cannot read, and, unless
- * `invalid` is `null`, for a value that does not fit its column.
+ * @returns The reader. It throws a `DataError` for an item that the columns cannot read. It also throws a
+ * `DataError` for a value that does not fit its column, unless `invalid` is `'null'`.
  */
 export function rowReader(
   call: string,

@@ -9,15 +9,15 @@ import { type PostColumnName, type PostItem, posts } from './post-columns.js';
 export type InvalidValues = 'error' | 'null';
 
 /**
- * The columns for the rows of a sink: a table such as `tables.counts`, or a list of columns, tables, and
+ * The columns for the rows of a sink. Either a table such as `tables.counts`, or a list of columns, tables, and
  * names of columns of `tables.posts`.
  */
 export type Columns<T> = Table<T> | ListOf<PostColumnName | Column<T> | Table<NoInfer<T>>>;
 
 /**
- * The type of a list of columns. The tuple type does not accept more lists than the array type, but it
- * improves the error message: the compiler compares a literal list with a tuple element by element, and
- * reports only the wrong element.
+ * The type of a list of columns. The tuple type does not accept more lists than the array type, but improves
+ * the error message. With it, the compiler compares a literal list element by element, and reports only the
+ * wrong element.
  */
 type ListOf<Element> = [Element, ...Element[]] | readonly Element[];
 
@@ -28,8 +28,8 @@ const POST_COLUMNS: { readonly [name: string]: Column<PostItem> } = posts;
 export type CheckedColumns = readonly Column<never>[];
 
 /**
- * Lists the chosen columns; by default, all columns of posts. `columnsProblem` finds columns that are
- * invalid.
+ * Lists the chosen columns; by default, all columns of posts. Skips unknown names, because `columnsProblem`
+ * reports them.
  */
 export function listColumns<T>(chosen?: Columns<T>): CheckedColumns {
   if (chosen === undefined) return Object.values(posts);
@@ -41,8 +41,8 @@ export function listColumns<T>(chosen?: Columns<T>): CheckedColumns {
 }
 
 /**
- * Returns why the columns that were passed to a function are invalid, as the end of a message that starts
- * with the name of the option.
+ * Returns why the columns that were passed to a function are invalid. The caller puts the name of the option
+ * before this text.
  */
 export function columnsProblem(chosen: unknown): string | undefined {
   const list: readonly unknown[] = Array.isArray(chosen) ? chosen : [chosen];
@@ -145,16 +145,16 @@ export interface TableOptions<T> {
    */
   readonly columns?: Columns<T> | undefined;
   /**
-   * What happens to a value that does not fit the type of its column: `'error'` throws a `DataError` that
-   * names the post and the column; `'null'` writes no value.
+   * What happens to a value that does not fit the type of its column. `'error'` throws a `DataError` that names
+   * the post and the column. `'null'` writes no value.
    * @default 'error'
    */
   readonly invalidValues?: InvalidValues | undefined;
 }
 
 /**
- * Makes `columns` required unless the items are posts, because only posts have default columns, and columns
- * that can be chosen by name.
+ * Makes `columns` required unless the items are posts. Only posts have default columns, and columns that can be
+ * chosen by name.
  */
 export type NeedsColumns<T> = [T] extends [PostItem]
   ? unknown

@@ -6,8 +6,8 @@ import { rowReader } from './row-reader.js';
 import { type Columns, listColumns, TABLE_OPTIONS } from './table-options.js';
 
 /**
- * The columns that one entry of a list adds: the post column with this name, the column itself, or all
- * columns of a table.
+ * The columns that one entry of a list adds: a post column given by its name, a column, or all columns of a
+ * table.
  */
 type ColumnsOf<Entry> = Entry extends PostColumnName
   ? (typeof posts)[Entry]

@@ -20,14 +20,14 @@ import type { InvalidValues } from '../table-options.js';
 import { csvField, csvRow, EMPTY, printTime } from './csv-row.js';
 
 /**
- * The number of bytes after which rows are copied out of the memory into which strings are decoded. The rest
- * of that memory is reserved for a single long row.
+ * Rows are copied out of the decoding buffer once they take this many bytes. The rest of that buffer is
+ * reserved for a single long row.
  */
 const BLOCK_BYTES = 128 * 1024;
 /** The maximum number of bytes that one JSON character takes in CSV. */
 const MAX_GROWTH = 3;
 const [DASH, DOT, LETTER_T, LETTER_Z] = [0x2d, 0x2e, 0x54, 0x5a];
-/** Years from 10000 on have more digits than other years. */
+/** Dates from the year 10000 on are written by `printTime`, because their years have five digits or more. */
 const YEAR_10000 = Date.UTC(10_000);
 
 /** Before PostgreSQL 18, a line with only this text ends a `COPY`. */
@@ -109,7 +109,7 @@ export class CsvCells implements CellWriter, DecodingUser {
     }
     const days = Math.floor(ms / DAY);
     const ofDay = ms - days * DAY;
-    // The date is computed with years that start on 1 March, so that a leap day is the last day of its year.
+    // Here, each year starts on 1 March. A leap day is then the last day of its year.
     const shifted = days + 719_468;
     const era = (shifted / 146_097) | 0;
     const ofEra = shifted - era * 146_097;

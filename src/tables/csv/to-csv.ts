@@ -11,8 +11,8 @@ import { CsvRows, csvRowsInThread } from './csv-rows.js';
  *
  * @param columns A table, or a list of columns, tables and names of post columns; by default, `tables.posts`.
  * @throws OptionError for a name that is unknown or listed twice.
- * @throws DataError from the function, for an item that the columns cannot read, and for a value that does
- * not fit its column.
+ * @throws DataError from the function, for an item that the columns cannot read, or a value that does not fit
+ * its column.
  * @example
  * const toCsv = tables.toCsv(['id', 'posted_at', 'text']);
  * const lines = posts.map(toCsv).join('');

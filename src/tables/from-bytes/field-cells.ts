@@ -39,11 +39,11 @@ const TIME_BYTES = { original: 32, activity_streams: 26 } as const;
 const itself = (value: number) => value;
 
 /**
- * Creates functions that write cells directly from the bytes of posts in one format. They handle values as
- * the service usually prints them. For any other value, such as a string where a number is expected, they
- * return `false`, so that the slower `value` function of the column is called instead.
+ * Creates functions that write cells directly from the bytes of posts in one format. They handle values as the
+ * service usually prints them. For any other value, such as a string where a number is expected, they return
+ * `false`. The slower `value` function of the column is then called instead.
  *
- * These are closures instead of methods for the reason given in `memberValues`.
+ * These are closures instead of methods, because V8 treats the variables of a closure as constants.
  */
 export function postBytes(post: PostInBytes, format: Format) {
   const values = valuesOf(post, format);
@@ -185,8 +185,9 @@ function writersOf(values: PostValues, format: Format) {
   }
 
   /**
-   * Writes a string whose letter case the column would convert. Returns `false` if the string has a letter
-   * that must be converted. These letters start at `first`.
+   * Writes a string for a column that converts letter case. Returns `false` if the string has a letter to
+   * convert, or a character that is not ASCII. The letters to convert are those from `first` on: `A` to `Z`, or
+   * `a` to `z`.
    */
   function writeCase(out: CellWriter, value: number, first: number): boolean {
     if (hasEscapes(value)) return false;
@@ -280,7 +281,6 @@ function writersOf(values: PostValues, format: Format) {
   };
 }
 
-/** Creates the functions that write the cells of fields, for each kind of field. */
 function fieldCells(values: PostValues, writers: Writers) {
   const { bytes, post, format, find, at, oncePerPost, startOf, endOf, isText } = values;
   const { isNone, isList } = values;
@@ -366,8 +366,8 @@ function fieldCells(values: PostValues, writers: Writers) {
   const firstElements = new Map<string, ReturnType<typeof firstElement>>();
 
   /**
-   * Returns the path of a field within the first element of a list; `undefined` if the field is not in that
-   * element.
+   * Returns the path of a field within the first element of a list. Returns `undefined` if that element does
+   * not contain the field.
    */
   function inFirst({ paths }: Field, list: string): string | undefined {
     const path = paths[format]?.places[0]?.join('.');

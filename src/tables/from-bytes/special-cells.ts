@@ -39,7 +39,7 @@ export function specialCells(post: PostBytes): CellsOfColumns {
 
 /**
  * Returns the cell for the author of the post that this post replies to. In `activity_streams`, the column
- * finds this author among the mentions, so the cell is written only for posts that are not replies.
+ * finds this author among the mentions. Therefore, the cell is written only for posts that are not replies.
  */
 function repliedAuthorCell(post: PostBytes): PostCell | undefined {
   const { format, find, fieldCell, isNone } = post;
@@ -53,8 +53,9 @@ function textCells(post: PostBytes): CellsOfColumns {
   const [own, shown, lang] = [find(SHOWN.text), find(SHOWN.text, 'shown'), find(OWN.lang)];
   const langCell = fieldCell(OWN.lang, 'own')!;
   /**
-   * Returns the result of `afterPrefix` for text that does not continue a prefix at this position: 0, or -1
-   * if an escape such as `\u0040` starts there, because the escape may be a character of a prefix.
+   * Returns the result of `afterPrefix` if the text does not match the prefix at this position. The result is 0
+   * if the text has no prefix. It is -1 if an escape such as `\u0040` starts there, because the escape may be a
+   * character of the prefix.
    */
   const noPrefix = (place: number) => (isTextAt(bytes, ASCII_ESCAPE, place) ? -1 : 0);
 
@@ -242,8 +243,8 @@ function mentionCells(post: PostBytes): CellsOfColumns {
     const [start, end] = [startOf(handle) + 1, endOf(handle) - 1];
     for (let other = 0; other < used; other += 4) {
       if (!isSame(bytes, idStart, idEnd, places[other]!, places[other + 1]!)) continue;
-      // If the handles differ, the columns' `value` functions decide: the mention is a duplicate only if the
-      // handles are equal apart from case.
+      // The ids are equal. If the handles differ, the columns' `value` functions decide, because they ignore
+      // case.
       return isSame(bytes, start, end, places[other + 2]!, places[other + 3]!);
     }
     places[used] = idStart;
@@ -353,7 +354,6 @@ function ruleCells({ post, oncePerPost }: PostBytes): CellsOfColumns {
   };
 }
 
-/** Returns whether two ranges of bytes are equal. */
 function isSame(
   bytes: Buffer,
   start: number,

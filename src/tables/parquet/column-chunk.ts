@@ -12,8 +12,8 @@ import {
 } from './value-encoder.js';
 
 /**
- * The statistics with which readers skip a row group: bounds of its values in the encoding PLAIN, and the
- * number of nulls.
+ * The statistics with which readers skip a row group: the number of nulls, and bounds of the values. The bounds
+ * are in the encoding PLAIN.
  */
 interface Statistics {
   readonly nulls: number;
@@ -107,13 +107,12 @@ function encodeChunk(
     hasDictionary,
     dataAt,
     dataPages,
-    // Readers use the minimum and the maximum of a column to skip row groups, but they never do so for the
-    // elements of lists.
+    // Readers skip row groups by the minimum and the maximum of a column. They never do so for the elements of
+    // lists.
     statistics: scalar === type ? statisticsOf(scalar, encoder.bounds(), nulls) : undefined,
   };
 }
 
-/** Writes the pages of a chunk. */
 class PageWriter {
   plainBytes = 0;
   length = 0;
@@ -239,7 +238,6 @@ function upperBound(text: Uint8Array): Uint8Array | undefined {
   return undefined;
 }
 
-/** The task that encodes columns in another thread. */
 export const ENCODE_CHUNKS: ThreadTask<ColumnsToEncode, readonly ColumnChunk[]> = {
   name: 'encodeChunks',
   run: encodeChunks,

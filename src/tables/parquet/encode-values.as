@@ -1,5 +1,5 @@
-// Encodes values in AssemblyScript, because V8 takes longer to compile these loops from JavaScript, in every
-// thread, than they take to run. `npm run build:wasm` compiles this file to `encode-values-wasm.ts`.
+// Encodes values in AssemblyScript. If these loops were JavaScript, V8 would take longer to compile them in
+// every thread than they take to run. `npm run build:wasm` compiles this file to `encode-values-wasm.ts`.
 // `value-encoder.ts` describes what this code does and how its memory is used. At least `MARGIN` bytes follow
 // each area of memory, because a copy may write beyond the end of an area.
 
@@ -264,7 +264,10 @@ let maximumDouble: f64 = 0;
  */
 let minimumStart: u64 = 0;
 let maximumStart: u64 = 0;
-/** How many bytes of a string to keep as a bound: one more than the statistics have. */
+/**
+ * How many bytes of a string to keep as a bound. This is one more than the statistics have, so that
+ * `column-chunk.ts` recognises a string that was cut.
+ */
 const BOUND_BYTES: u32 = 65;
 /** The address of the bounds, and the lengths of bounds that are strings. */
 let bounds: usize = 0;
@@ -554,8 +557,7 @@ const MAX_TABLE_BITS: u32 = 14;
  */
 const FRAGMENT_BYTES: usize = 1 << 16;
 /**
- * Matches are not looked up this close to the end, because each look-up reads four bytes at once, and also
- * reads ahead.
+ * Matches are not looked up this close to the end. Each look-up reads four bytes at once, and also reads ahead.
  */
 const SNAPPY_MARGIN: usize = 15;
 
@@ -601,7 +603,8 @@ function compress(start: usize, end: usize, to: usize): usize {
     if (position > emitted) to = literal(emitted, position, to);
     const matchEnd = endOfMatch(candidate + 4, position + 4, end);
     to = copy((position - candidate) as u32, (matchEnd - position) as u32, to);
-    // The bytes after a match often repeat the bytes after the earlier occurrence.
+    // Adds the end of the match to the table. The bytes after a match often repeat the bytes after the earlier
+    // occurrence.
     if (matchEnd <= limit)
       store<u16>(
         table + (((load<u32>(matchEnd - 1) * 0x1e35a7bd) >> shift) << 1),

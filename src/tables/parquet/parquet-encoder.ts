@@ -21,7 +21,6 @@ export interface ParquetFormat {
   readonly rowGroup: number;
 }
 
-/** A function that adds the row of an item to a block. */
 type RowAdder = (rows: RowBlockBuilder, item: unknown, origin: string | undefined) => void;
 
 /** An item that is passed to the encoder. Its size in bytes is unknown until the encoder reads its cells. */
@@ -55,8 +54,8 @@ interface RowGroup {
 }
 
 /**
- * The default for the maximum number of rows in a row group. It is large enough that readers can skip most of
- * a file, and small enough that a row group fits in memory until it is encoded.
+ * The default for the maximum number of rows in a row group. With smaller row groups, readers can skip less of
+ * a file at once. Larger row groups may not fit in memory until they are encoded.
  */
 export const ROW_GROUP_ROWS = 100_000;
 

@@ -79,7 +79,7 @@ export class RowBlockBuilder {
   }
 }
 
-/** No decoded strings are kept, because they are copied immediately. */
+/** `leave` does nothing, because `BlockCells` copies each decoded string immediately. */
 const KEEPS_NOTHING: DecodingUser = { leave() {} };
 
 /** Writes the cells of rows to a `RowBlock`. */
@@ -171,8 +171,7 @@ export function readPart(types: readonly ColumnType[], part: Uint8Array): BlockC
 }
 
 /**
- * How many numbers the header of a column has: the number of rows, the number of values, and the size of the
- * data.
+ * The header of a column has three numbers: the number of rows, the number of values, and the size of the data.
  */
 const HEADER_NUMBERS = 3;
 const HEADER_BYTES = 4 * HEADER_NUMBERS;
@@ -277,12 +276,10 @@ class ColumnBuilder {
     this.#endLength(length);
   }
 
-  /** Ends a cell that has a single string. */
   endText(): void {
     this.#endCell(2);
   }
 
-  /** Ends a cell that has a list. */
   endList(): void {
     this.#endCell(1 + this.#count - this.#begunCount);
   }
