@@ -17,8 +17,8 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
 /**
- * Measures a page and a month of counts from a folder of posts, once with Millrace's index and once
- * with a scan by DuckDB.
+ * Measures a page and a month of counts from a folder of posts. Compares Millrace's index with a
+ * scan by DuckDB.
  */
 export const archiveSearch: Study = {
   name: 'archive-search',

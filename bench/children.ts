@@ -26,7 +26,6 @@ export async function answerOfChild<T>(
   return JSON.parse((await running).stdout) as T;
 }
 
-/** Starts a script of the benchmarks in a separate process. */
 export function start(script: string, ...args: readonly (string | number)[]): ChildProcess {
   return fork(path.join(import.meta.dirname, script), args.map(String));
 }

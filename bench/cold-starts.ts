@@ -32,7 +32,7 @@ export const coldStarts: Study = {
     await using service = createService({ seed: 'cold', limits: 'relaxed' });
     const addresses = JSON.stringify(await service.start());
     const runs = new Map<Start, number[]>(STARTS.map(start => [start, []]));
-    // The first round also puts the page of the search into the memory of the service.
+    // Round -1 is not recorded. It also makes the service cache the page of the search.
     for (let round = -1; round < (quick ? 1 : 11); round++)
       for (const start of STARTS) {
         const ms = await timeOf([...start.args, addresses], places.scratch);

@@ -114,7 +114,6 @@ export function rulesCorpus({ files }: { files: number }): Promise<Corpus> {
   });
 }
 
-/** A function that creates the posts of one minute. */
 type MakePosts = (minute: number, random: () => number) => Buffer[];
 
 async function corpusOf(name: string, count: number, make: MakePosts): Promise<Corpus> {
@@ -164,7 +163,9 @@ async function corpusOf(name: string, count: number, make: MakePosts): Promise<C
   return corpus;
 }
 
-/** Adds tags to a post: no tag to 20% of the posts, two tags to 10%, and one tag to all others. */
+/**
+ * Adds tags to a post. 20% of the posts get no tag, 10% get two tags, and all others get one tag.
+ */
 function tagged(post: Activity, roll: number): Buffer {
   const first = TAGS[Math.floor(roll * 1000) % TAGS.length] as string;
   const second = TAGS[(Math.floor(roll * 1000) + 1) % TAGS.length] as string;

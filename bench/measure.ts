@@ -94,7 +94,7 @@ function isPresent({ needs }: Variant): boolean {
 
 /**
  * Writes and deletes as many bytes as a variant is about to write. A virtual machine returns unused
- * memory to its host. Getting that memory back takes longer than anything that is measured here.
+ * memory to its host. Without this call, the measured time would include getting that memory back.
  */
 export async function touchMemory(folder: string, bytes: number): Promise<void> {
   const name = path.join(folder, 'touched');

@@ -131,7 +131,7 @@ Flags:
 
 /**
  * Returns the folders for output. The main folder is in memory if there is enough room for the
- * output of the variants, so that the speed of the disk is not measured.
+ * output of the variants. Otherwise, the results would also depend on the speed of the disk.
  */
 async function placesOf(named: string | undefined): Promise<Places> {
   const disk = await mkdtemp(path.join(cache, 'scratch-'));

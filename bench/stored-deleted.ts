@@ -84,7 +84,6 @@ async function tombstonesOf({ files }: Corpus) {
   return { folder, posts: posts.length, users: users.length };
 }
 
-/** The ids of deleted posts and users. */
 export interface Ids {
   readonly posts: readonly string[];
   readonly users: readonly string[];

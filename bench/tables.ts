@@ -76,8 +76,8 @@ interface Written {
 }
 
 /**
- * Measures how long it takes to write stored posts as rows, how large the output is, and how long a
- * query on the output takes.
+ * Measures how long it takes to write stored posts as rows, and how large the output is. Also
+ * measures how long a query on the output takes.
  */
 export const tables: Study = {
   name: 'tables',

@@ -1,6 +1,6 @@
-// Writes one replay to three sinks at once: raw posts to one file per hour, a table for a
-// spreadsheet, and a live count on stderr. If you kill the script and run it again, the files and
-// the table continue from the same post.
+// Writes one replay to three sinks at once. Raw posts go to one file per hour, a table goes to a
+// spreadsheet file, and a live count goes to stderr. If you kill the script and run it again, the
+// files and the table continue from the same post.
 import { type Activity, account, compose, csv, files, filter, pipeline, replay, replayRules, tee } from 'millrace';
 import { createService } from 'millrace/service';
 

@@ -1,6 +1,6 @@
-// Writes posts with all columns to PostgreSQL, each once. Uses COPY into a staging table, an
-// upsert, and a checkpoint in the same transaction, so you can kill it or the server and run it
-// again. PGHOST, PGUSER etc. locate the server: see into-databases.md.
+// Writes posts with all columns to PostgreSQL, each once. One transaction contains COPY into a
+// staging table, an upsert, and a checkpoint. You can therefore kill the script or the server and
+// run it again. PGHOST, PGUSER etc. locate the server: see into-databases.md.
 import { pipeline as copyTo } from 'node:stream/promises';
 import { account, committed, dedupe, pipeline, search, tables } from 'millrace';
 import { createService } from 'millrace/service';

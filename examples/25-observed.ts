@@ -18,7 +18,7 @@ const meter = metrics.getMeter('millrace');
 const posts = meter.createCounter('millrace.posts');
 const durations = meter.createHistogram('millrace.request.duration', { unit: 'ms' });
 
-// All messages about one request contain the same object.
+// All messages about one request are the same object.
 const spans = new WeakMap<object, Span>();
 subscribe('millrace:request:start', message => {
   const { method, url } = message as RequestMessage;

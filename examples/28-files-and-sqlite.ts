@@ -1,6 +1,6 @@
 // Writes one search to daily files of raw posts and to a SQLite database at once. The checkpoint of
-// both is stored in the database, so you can kill the script at any moment and run it again: each
-// post is in the files once and in the table once. If MILLRACE_BASE_URL or MILLRACE_URL is set, the
+// both is stored in the database. You can kill the script at any moment and run it again. Each post
+// is then in the files once and in the table once. If MILLRACE_BASE_URL or MILLRACE_URL is set, the
 // script searches there, otherwise in a local service.
 import { mkdirSync } from 'node:fs';
 import Database from 'libsql'; // the same calls as better-sqlite3; or `DatabaseSync` of node:sqlite

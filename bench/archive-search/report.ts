@@ -13,8 +13,10 @@ export interface Built {
 }
 
 /**
- * What a query asks for: the newest page of the month (`page`), the newest page before an hour that
- * differs each time (`new page`), or a month of counts (`counts`).
+ * What a query asks for:
+ * - `page`: the newest page of the month;
+ * - `new page`: the newest page before an hour that differs each time;
+ * - `counts`: a month of counts.
  */
 export type Task = 'page' | 'new page' | 'counts';
 
@@ -34,7 +36,6 @@ const TASKS: Record<Task, string> = {
 interface Findings {
   readonly posts: Posts;
   readonly built: readonly Built[];
-  /** The version of DuckDB, if DuckDB is installed. */
   readonly duckdb: string | undefined;
   readonly rows: readonly Row[];
   /** The results for the same queries when they are sent to the service by HTTP. */

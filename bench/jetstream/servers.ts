@@ -7,7 +7,6 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 
-/** Whether `nats-server` is installed on this machine. */
 export const hasNatsServer = spawnSync('nats-server', ['--version']).status === 0;
 
 /** One NATS server, or a cluster of three servers, on the loopback interface. */

@@ -2,7 +2,6 @@ import { type Activity, dedupe, type Flow } from 'millrace';
 import type { Work } from '../question.js';
 import { readPosts } from '../tables/read-posts.js';
 
-/** Delivers each post of the corpus once. */
 export function postsOnce(work: Work): Flow<Activity> {
   return dedupe()(readPosts(work));
 }

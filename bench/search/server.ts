@@ -5,8 +5,8 @@ import { gzipSync } from 'node:zlib';
 import { samplePosts } from 'millrace/service';
 
 // Answers search requests after a delay. Each minute of the time range has a page of 500 posts,
-// newest first. All pages are prepared in advance. If the parent process sends any message, the
-// server answers with the maximum number of requests that it has received in one second.
+// newest first. All pages are prepared in advance. The parent process may send any message. The
+// server then answers with the maximum number of requests that it has received in one second.
 const [minutes = 0, latencyMs = 0] = process.argv.slice(2).map(Number);
 const TO = Date.UTC(2022, 9, 4);
 const MINUTE = 60_000;

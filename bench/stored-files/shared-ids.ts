@@ -1,7 +1,7 @@
 const SLOTS = 2 ** 19;
 /**
- * Each slot has three words: the upper digits of an id (never 0), its lower digits, and whether the
- * lower digits have been written.
+ * Each slot has three words. The first two have the upper digits of an id (never 0) and its lower
+ * digits. The third tells whether the lower digits have been written.
  */
 const WORDS = 3;
 const DIGITS = 19;

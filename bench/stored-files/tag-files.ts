@@ -15,8 +15,8 @@ export interface Post {
 }
 
 /**
- * Writes files by tag, as careful users would do with a parser of their choice: with a set of ids,
- * and with a write stream for each tag.
+ * Writes files by tag, as careful users would do with a parser of their choice. Uses a set of ids,
+ * and a write stream for each tag.
  */
 export class TagFiles {
   readonly #out: string;

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Returns the memory of this process in megabytes, not counting the pages of mapped files, because
- * the system drops those pages when it needs memory. On systems that do not count mapped files
- * separately, returns all memory.
+ * Returns the memory of this process in megabytes. Pages of mapped files are not counted, because
+ * the system drops them when it needs memory. On systems that do not count mapped files separately,
+ * returns all memory.
  */
 export function ownMegabytes(): number {
   try {
