@@ -343,8 +343,8 @@ export class Activity {
     | { readonly initialId: string | undefined; readonly ids: readonly string[] }
     | undefined {
     const root = this.#root;
-    // The search in all bytes is used only for posts. A document without a time is not a post, so its members
-    // are read instead.
+    // `#lacks` searches all bytes, which works only for posts. A document without a time is not a post, so
+    // its members are read instead.
     if (root.firstOf(TIMES) !== undefined && this.#lacks(HISTORY)) return undefined;
     root.seekFromEnd('edit_history');
     const history = root.object('edit_history');
@@ -356,7 +356,8 @@ export class Activity {
   }
 
   /**
-   * Whether no key in the post ends with these bytes. Searching all bytes is faster than reading the members.
+   * Whether the post certainly has no key that ends with these bytes. Searching all bytes is faster than
+   * reading the members.
    */
   #lacks(key: Buffer): boolean {
     this.#hasEscapes ??= this.raw.includes(ESCAPED_LETTER);
@@ -376,14 +377,14 @@ export class Activity {
     return stated;
   }
 
-  /** Whether to look for the rules first where the `activity_streams` format has them, in `gnip`. */
+  /** Whether to look for the rules first in `gnip`, where the `activity_streams` format has them. */
   get #readsGnip(): boolean {
     return this.#idAtEdge === '' && this.#root.string('id')?.startsWith('tag:') === true;
   }
 
   #readMatches(): Matches {
-    // The two formats have the rules in different members, which are usually the last member. Both members
-    // are accepted.
+    // The rules are in `gnip` in one format, and at the top level in the other format. Both places are
+    // accepted for either format. The rules are usually at the end of the post, so the end is searched first.
     const inGnip = this.#readsGnip;
     const last = inGnip ? this.#matchesInLastGnip() : matchesAtEnd(this.raw);
     if (last !== undefined) return last;
@@ -395,7 +396,7 @@ export class Activity {
     return span === undefined ? NO_MATCHES : parseMatches(this.raw, ...span);
   }
 
-  /** Returns the rules in `gnip` if that is near the end of the post and has rules. */
+  /** Returns the rules in `gnip`, if `gnip` is near the end of the post and has rules. */
   #matchesInLastGnip(): Matches | undefined {
     if (!this.#root.seekFromEnd('gnip')) return undefined;
     const span = this.#root.object('gnip')?.span('matching_rules');

@@ -2,8 +2,7 @@ import { Activity } from './activity.js';
 import { isComplianceEvent } from './compliance-event.js';
 
 /**
- * Buffers up to the size of Node's pool are not copied. If bytes were copied out of the pool, the copy would
- * be in the pool again.
+ * Buffers of at most the size of Node's pool are not copied, because such a copy would be in the pool again.
  */
 const POOL_BYTES = 8 * 1024;
 /** If the items use at least this fraction of a buffer, the buffer is not copied. */
@@ -13,9 +12,9 @@ type Move = (bytes: Uint8Array) => Uint8Array;
 
 /**
  * Prepares items for a stage that holds them longer than their batch. A post is a view of a block of its
- * file, so a few posts that pass a filter would keep whole files in memory. If the items use only a small
- * part of a buffer, that part is copied. All parts of the same buffer share one copy. Activities are changed
- * in place, even if they are inside tagged items, arrays or plain objects.
+ * file. Without this, a few posts that pass a filter would keep whole files in memory. If the items use only
+ * a small part of a buffer, that part is copied. All parts of the same buffer share one copy. Activities are
+ * changed in place, even if they are inside tagged items, arrays or plain objects.
  */
 export function detached<T>(items: readonly T[]): readonly T[] {
   const viewed = new Map<ArrayBufferLike, number>();

@@ -159,8 +159,8 @@ function keysOf(path: string): string[] {
 type ReadValue = (post: unknown) => unknown;
 
 /**
- * Creates a function that reads the value at a path. It is created once for each field, because rules read
- * many fields of each post.
+ * Creates a function that reads the value at a path. Called once for each field. Rules then read many fields
+ * of each post without interpreting the path again.
  */
 function valueReader(path: Path | undefined, part: Via['part'] | undefined): ReadValue {
   if (path === undefined) return readNone;
@@ -183,7 +183,8 @@ function within(read: ReadValue, keys: readonly string[]): ReadValue {
 
 /**
  * Returns a function that reads a member by its keys. One, two and three keys have separate functions,
- * because a loop would take several times as long. Does not use `in`, because members may be getters.
+ * because a loop would take several times as long. Does not use `in`: for a member with a getter, `in` is
+ * true even if the value is absent.
  */
 function readerOf(keys: readonly string[]): ReadValue {
   const first = keys.indexOf(FIRST);

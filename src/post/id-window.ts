@@ -40,7 +40,7 @@ class IdChunk {
     else reader.number(this.#halves[2 * index]!, this.#halves[2 * index + 1]!);
   }
 
-  /** Returns the ids as text for a checkpoint. A full chunk is packed if possible, and prepared only once. */
+  /** Returns the ids as text for a checkpoint. A full chunk is packed if possible, and its text is cached. */
   text(from: number, to: number): string {
     if (from > 0 || to < CHUNK) return this.#print(from, to);
     this.#text ??= this.#pack() ?? this.#print(from, to);
@@ -48,9 +48,10 @@ class IdChunk {
   }
 
   /**
-   * Returns the ids of a full chunk as base64 after an equals sign. The first id takes 8 bytes. Each further id
-   * is its difference from the previous one, as a varint of 7 bits a byte whose lowest bit is the sign. Returns
-   * `undefined` if an id is not a 64-bit integer, or a difference is too large.
+   * Returns the ids of a full chunk as base64 after an equals sign. The first id takes 8 bytes. Each further
+   * id is stored as its difference from the previous id. A difference is a varint with 7 bits in each byte,
+   * and its lowest bit is the sign. Returns `undefined` if an id is not a 64-bit integer, or a difference is
+   * too large.
    *
    * Compared with `#print`, this takes a tenth of the time and gives a fifth less text.
    */
@@ -102,7 +103,10 @@ class IdChunk {
 /** The first character of a packed text. No other text starts with it. */
 const PACKED = '=';
 const FIRST_BYTES = 8;
-/** The limit of packed differences. With the sign, a difference then has at most 53 bits, so it is exact. */
+/**
+ * The limit of packed differences. With its sign, a difference has at most 53 bits, so a number holds it
+ * exactly.
+ */
 const MAX_PACKED = 2 ** 52;
 /** The memory in which ids are packed. A difference takes at most 8 bytes. */
 const packed = Buffer.allocUnsafeSlow(FIRST_BYTES * CHUNK);
@@ -163,9 +167,9 @@ function digits(high: number, low: number): string {
 }
 
 /**
- * The hash table of a window starts with at least this many slots, and with at most `MAX_FIRST_TABLE`. It
- * doubles its size when half of its slots are used. For a window of up to 100,000 ids, it never has to
- * double.
+ * The minimum number of slots with which the hash table of a window starts. `MAX_FIRST_TABLE` is the maximum.
+ * The table doubles its size when half of its slots are used. For a window of up to 100,000 ids, it never has
+ * to double.
  */
 const MIN_TABLE = 1024;
 const MAX_FIRST_TABLE = 2 ** 18;
@@ -179,8 +183,8 @@ export class IdWindow {
   readonly #size: number;
   #count = 0;
   /**
-   * The ids in the order in which they were added. They begin at `#offset` in the first chunk. To remove the
-   * first chunk, the array is copied, because a snapshot that `state` returned may still use the old array.
+   * The ids in the order in which they were added. They begin at `#offset` in the first chunk. Removing the
+   * first chunk copies the array, because a snapshot that `state` returned may still use the old array.
    */
   #chunks = [new IdChunk()];
   #last = this.#chunks[0]!;
@@ -198,8 +202,8 @@ export class IdWindow {
   constructor(size: number) {
     this.#size = size;
     let slots = MIN_TABLE;
-    // A window without a limit starts with a small table, because it usually has few ids: a replay has one
-    // window for each minute.
+    // A replay has a window without a limit for each minute. Such a window usually has few ids, so it starts
+    // with a small table.
     if (Number.isFinite(size)) while (slots <= 2 * size + 2 && slots < MAX_FIRST_TABLE) slots *= 2;
     this.#table = new Uint32Array(2 * slots);
     this.#mask = slots - 1;
@@ -214,7 +218,7 @@ export class IdWindow {
     return number.parse(id) ? this.addNumber(number.high, number.low) : this.#addOther(id);
   }
 
-  /** Returns a snapshot of the ids. It is converted to text only when it is saved. */
+  /** Returns a snapshot of the ids. Its conversion to text is postponed until it is saved. */
   state(): { toJSON(): string[] } {
     const chunks = this.#chunks;
     const offset = this.#offset;
@@ -254,7 +258,10 @@ export class IdWindow {
     return true;
   }
 
-  /** Advances to the next position. Called after an id was added. */
+  /**
+   * Called after an id was added. Prepares the place for the next id, and removes the oldest id if there are
+   * too many.
+   */
   #added(): void {
     if (this.#last.length === CHUNK) {
       this.#last = new IdChunk();
@@ -291,7 +298,10 @@ export class IdWindow {
     }
   }
 
-  /** Removes a number from the table. Moves back the numbers that are in later slots because of it. */
+  /**
+   * Removes a number from the table. Then moves numbers from later slots into the free slot, if `#find` would
+   * not reach them otherwise.
+   */
   #remove(high: number, low: number): void {
     const table = this.#table;
     const mask = this.#mask;

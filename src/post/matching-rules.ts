@@ -25,7 +25,7 @@ const MEMBER = 'matching_rules';
 
 /**
  * Lists of rules that were parsed before. The key of an entry is the JSON of the list, or all bytes of a post
- * after its key `matching_rules`. Most posts have one of few lists.
+ * after its key `matching_rules`. Caching pays off, because most posts have one of a few lists.
  */
 const known = new BytesMap<Matches>();
 
@@ -53,8 +53,8 @@ export function matchesAtEnd(
 ): Matches | undefined {
   const key = keyNearEnd(bytes, MEMBER, start, end);
   if (key === -1) return undefined;
-  // The bytes after the key determine whether the key belongs to the document itself or to an object inside
-  // it. They also determine the rules, so they can be the key of the cache.
+  // The bytes after the key are also the key of the cache. They determine the rules, and whether the rules
+  // belong to the document itself or to an object inside it.
   const rest = key + MEMBER.length + 2;
   let matches = known.get(bytes, rest, end);
   if (matches !== undefined) return matches;
@@ -62,8 +62,8 @@ export function matchesAtEnd(
   const span = spanNearEnd(document, MEMBER);
   if (span === undefined) return undefined;
   matches = parseMatches(document, ...span);
-  // The rules are cached only if no other member follows, such as the id. Otherwise, these bytes would differ
-  // from post to post.
+  // If another member follows the rules, such as the id, the bytes differ from post to post and are not
+  // cached.
   if (span[1] === document.length - 1) known.set(bytes, rest, end, matches);
   return matches;
 }
@@ -115,8 +115,8 @@ export interface PlaceOfRules {
   readonly before: string;
   readonly after: string;
   /**
-   * Whether `matchingRules` reads the list at this place. False if the post repeats a member, so that another
-   * list is read.
+   * Whether `matchingRules` reads the list at this place. False if the post repeats a member, because another
+   * list is then read.
    */
   readonly isRead: boolean;
 }

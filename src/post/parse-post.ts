@@ -11,10 +11,10 @@ import type { OriginalPost } from './original-post.js';
  * Parses a post in either format and keeps its ids exact. The ids in known fields, and all other integers
  * with 16 digits or more, become strings.
  *
- * `JSON.parse` rounds long ids. They are then restored from their twins, the members with `_str`. To find out
- * whether all of them were restored, the long numbers in the bytes are counted. If some have no twin, or the
- * count is uncertain, all long numbers are put in quotes and the text is parsed again. This method is nearly
- * as fast as `JSON.parse` alone. Assumes that ids are integers.
+ * `JSON.parse` rounds long ids. Each rounded id is then restored from its twin, the member with `_str`. To
+ * find out whether all ids were restored, the long numbers in the bytes are counted. If some have no twin, or
+ * the count is uncertain, all long numbers are put in quotes and the text is parsed again. This method is
+ * nearly as fast as `JSON.parse` alone. It assumes that ids are integers.
  *
  * @throws DataError If the bytes are not a JSON object.
  */
@@ -134,7 +134,8 @@ const LONG_DIGITS = 16;
 
 /**
  * Counts the integers of 16 digits or more that are values of keys in a JSON document, without parsing it.
- * The bytes around the digits decide. Returns -1 if they do not tell a number from a part of a string.
+ * The bytes around the digits tell whether they are a number or a part of a string. Returns -1 if this is
+ * unclear.
  *
  * Reads only every 16th byte, because 16 adjacent digits always include one of these bytes.
  */
@@ -170,8 +171,8 @@ function roleOf(json: Uint8Array, start: number): 'value' | 'string' | 'doubtful
   // A colon outside of a string always follows a key.
   if (quote !== QUOTE) return mayPrecedeValue(quote) ? 'doubtful' : 'string';
   const last = json[start - 3];
-  // If none of these bytes comes before the quote, the quote closes a string. A string before a colon is a
-  // key.
+  // If none of these bytes comes before the quote, the quote closes a string. That string is a key, because a
+  // colon follows it.
   return last === QUOTE || last === BACKSLASH || mayPrecedeValue(last) ? 'doubtful' : 'value';
 }
 

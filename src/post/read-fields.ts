@@ -25,7 +25,7 @@ import type {
 
 /**
  * Creates a function that returns objects with getters. Each getter reads its value from a source when it is
- * used. All these objects have one class, whose prototype has the getters. Defining the getters for each
+ * used. All these objects have one class, and the getters are in its prototype. Defining the getters for each
  * object would take longer than reading the values.
  */
 export function viewOf<Source, Fields extends object>(
@@ -91,7 +91,10 @@ export function fieldsOf({ post }: Pick<Activity, 'post'>): PostFields {
   return fieldsIn(sourceOf(post, formatOf(post)));
 }
 
-/** Returns the format of a parsed post. Does not use `in`, because members may be getters. */
+/**
+ * Returns the format of a parsed post. Does not use `in`: for a member with a getter, `in` is true even if
+ * the value is absent.
+ */
 export function formatOf(post: Partial<OriginalPost> | ActivityStreamsPost): Format {
   const { created_at: createdAt } = post as Partial<OriginalPost>;
   return createdAt === undefined ? 'activity_streams' : 'original';
@@ -148,7 +151,6 @@ export function partOf(post: object, format: Format, part: Part): object | undef
   }
 }
 
-/** The part of a `Field` that this file uses. */
 interface Readable<T> {
   read(post: object, format: Format): T;
 }
@@ -270,8 +272,8 @@ function replyTo(source: Source): Person | undefined {
   if (!isReply(post, format)) return undefined;
   const handle = REPLY.handle.read(post, format);
   if (format === 'original') return person(REPLY.userId.read(post, format), handle);
-  // The link contains only the handle. The id is known only if the post also mentions that user, or if that
-  // user is its author.
+  // The link contains only the handle of the answered user. The id is known only if the post also mentions
+  // that user, or if that user wrote this post.
   const to = person('', handle);
   const known = mentionsOf(source).find(mention => mention.handle === to.handle);
   return { ...to, id: (known ?? authorWith(to.handle, source))?.id ?? '' };

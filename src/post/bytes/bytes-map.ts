@@ -22,7 +22,7 @@ export class BytesMap<T> {
     return entry.value;
   }
 
-  /** Sets a value. Replaces the entry with the same hash, if there is one. */
+  /** Sets a value. Overwrites an entry with the same hash, even if its key is different. */
   set(bytes: Uint8Array, start: number, end: number, value: T): void {
     if (end - start > MAX_BYTES) return;
     if (this.#entries.size >= MAX_ENTRIES) this.#entries.clear();

@@ -13,15 +13,15 @@ const CLOSE_OBJECT: u32 = 0x7d;
 const BRACE_BIT: u32 = 0x20;
 
 /**
- * Bits that are set in the end of a string: `BEYOND_ASCII` if it has characters beyond ASCII,
+ * Flags in the end position of a string: `BEYOND_ASCII` if the string has characters beyond ASCII,
  * `ESCAPES` if it has escapes.
  */
 const BEYOND_ASCII: u32 = 1 << 31;
 const ESCAPES: u32 = 1 << 30;
 
-// The layout of a wanted key in memory: its first eight bytes, its length, the table of the members
-// inside it (0 if there is none), the next key with the same hash, the address of its span, and its
-// bytes.
+// The layout of a wanted key in memory. The first eight bytes of the key are at offset 0. The other
+// offsets are: the length of the key, the table of the members inside it (0 if there is none), the
+// next key with the same hash, the address of its span, and all bytes of the key.
 const KEY_LENGTH: usize = 8;
 const KEY_MEMBERS: usize = 12;
 const KEY_NEXT: usize = 16;
@@ -130,10 +130,10 @@ let out: usize = 0;
 let isQuoted: bool = false;
 
 /**
- * Decodes the string between two quotes of the document to UTF-8, and writes it at a position in
- * the memory for decoded bytes. Returns the position after it there, or -1 if the string is invalid
- * or cannot be decoded here. Writes the prefix, which is other bytes of the document without quotes
- * or commas, unchanged before the string.
+ * Decodes the string between two quotes of the document to UTF-8. Writes it at a position in the
+ * memory for decoded bytes, and returns the position after it. Returns -1 if the string is invalid
+ * or cannot be decoded here. Before the string, writes the prefix unchanged. The prefix is other
+ * bytes of the document, and must not contain quotes or commas.
  */
 export function decodeText(
   from: usize,
@@ -168,8 +168,8 @@ function decode(
   const ampersand = v128.load((mode & ENTITIES) != 0 ? AMPERSANDS : BACKSLASHES);
   const comma = v128.load(COMMAS);
   /**
-   * All blocks, combined by `or`. If one of its bytes is beyond ASCII, at least one block has a
-   * byte beyond ASCII at the same place.
+   * All blocks, combined by `or`. If no byte of the result is beyond ASCII, no block has a byte
+   * beyond ASCII.
    */
   let all = i8x16.splat(0);
   for (let at = from; at < to; ) {
@@ -211,8 +211,8 @@ function putQuotes(): void {
   putByte(QUOTE);
 }
 
-// The possible errors of a byte together with the byte after it. A pair of bytes has an error if
-// all three tables contain that error.
+// The possible errors in a pair of adjacent bytes. A pair has an error if all three tables contain
+// that error for the pair.
 const NO_CONTINUATION: u32 = 1;
 const NO_LEAD: u32 = 2;
 const TOO_LONG_3: u32 = 4;
@@ -220,10 +220,14 @@ const TOO_LARGE: u32 = 8;
 const SURROGATE: u32 = 16;
 const TOO_LONG_2: u32 = 32;
 /**
- * A character of four bytes that is overlong or too large, as the low bits of its first byte show.
+ * A character of four bytes that is overlong or too large. The low bits of its first byte show
+ * this.
  */
 const TOO_LONG_4: u32 = 64;
-/** Not an error if the byte is the third or fourth byte of a character. */
+/**
+ * Two continuation bytes in a row. Not an error if the second one is the third or fourth byte of a
+ * character.
+ */
 const TWO_CONTINUATIONS: u32 = 128;
 
 /** Sets the errors in a table for a range of four-bit values. */
@@ -259,8 +263,8 @@ const INDEXES: v128 = i8x16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
  * Lemire ("Validating UTF-8 in less than one instruction per byte", 2021). Three tables tell what
  * is wrong with a pair of bytes: one for the high bits and one for the low bits of the first byte,
  * and one for the high bits of the second byte. The tables cannot tell whether two continuation
- * bytes in a row are the third and fourth bytes of a character. The bytes two and three places
- * earlier tell this.
+ * bytes in a row are the third and fourth bytes of a character. This depends on the bytes two and
+ * three places earlier, which are compared separately.
  */
 function isUtf8(from: usize, to: usize): bool {
   const byHighBits = v128.load(BY_HIGH_BITS);
@@ -268,7 +272,7 @@ function isUtf8(from: usize, to: usize): bool {
   const byNext = v128.load(BY_NEXT);
   let errors = i8x16.splat(0);
   let last = i8x16.splat(0);
-  // Reads up to the zeros after the end, which show whether the last character is complete.
+  // Bytes after `to` are replaced by zeros. The zeros show whether the last character is complete.
   for (let at = from; at <= to; at += 16) {
     let block = v128.load(at);
     if (to - at < 16)
@@ -307,7 +311,8 @@ function decodeEntity(from: usize, to: usize): usize {
   } else if (from + 5 <= to && load<u32>(from) == 0x706d6126 && byteAt(from + 4) == 0x3b)
     length = 5;
   else
-    // The rest of the entity may contain escapes, in which case it is not decoded here.
+    // The rest of the entity may be written with escapes. This function does not decode such an
+    // entity.
     for (let at = from + 1; at < to && at < from + 5; at++) if (byteAt(at) == BACKSLASH) return 0;
   putByte(byte);
   return from + length;
@@ -371,14 +376,14 @@ function fourDigits(at: usize, to: usize): u32 {
 }
 
 /**
- * Writes an ASCII character that was escaped in the document. Returns false if it cannot be written
- * here.
+ * Writes an ASCII character that was escaped in the document. Returns false if the string must be
+ * decoded in another way.
  */
 function putAscii(byte: u32, mode: u32): bool {
-  // The ampersand may be the start of an entity.
+  // An escaped ampersand may be the start of an entity.
   if (byte == AMPERSAND && (mode & ENTITIES) != 0) return false;
   if ((mode & ELEMENT) != 0) {
-    // JSON has separate escapes for control characters.
+    // In a JSON list, control characters need escapes, which this function does not write.
     if (byte < 0x20) return false;
     if (byte == QUOTE || byte == BACKSLASH) putByte(BACKSLASH);
     if (byte == QUOTE) putByte(QUOTE);
@@ -399,7 +404,7 @@ function afterObject(at: usize, table: usize): usize {
     if (byteAt(at) != QUOTE) return 0;
     const key = at + 1;
     at = quoteOrBackslash(key);
-    // `JSON.parse` has to read a document whose keys have escapes.
+    // If keys have escapes, `JSON.parse` has to read the document.
     if (at == 0 || byteAt(at) != QUOTE) return 0;
     const entry = entryOf(table, key, (at - key) as u32);
     at = afterSpace(at + 1);
@@ -419,8 +424,8 @@ function afterWanted(start: usize, entry: usize): usize {
   const span = load<u32>(entry, KEY_SPAN) as usize;
   const members = load<u32>(entry, KEY_MEMBERS) as usize;
   const first = byteAt(start);
-  // If several members have the same key, only the last one counts. `JSON.parse` has to read such a
-  // document.
+  // If several members have the same key, only the last one counts. Only `JSON.parse` can read such
+  // a document.
   if (load<u32>(span) != 0) return 0;
   let at: usize;
   flags = 0;
@@ -453,8 +458,8 @@ function entryOf(table: usize, key: usize, length: u32): usize {
 }
 
 /**
- * Reads a wanted string, starting after its opening quote. A control character is an error, which
- * `JSON.parse` then reports.
+ * Reads a wanted string, starting after its opening quote. Returns 0 at a control character.
+ * `JSON.parse` then reads the document and reports the error.
  */
 function afterText(at: usize): usize {
   let beyondAscii: u32 = 0;
@@ -555,7 +560,7 @@ function afterScalar(at: usize): usize {
   }
 }
 
-/** Skips white space. Most documents have none, which the first comparison shows. */
+/** Skips white space. Most documents have none here, so the first comparison returns at once. */
 // @ts-ignore
 @inline
 function afterSpace(at: usize): usize {

@@ -76,7 +76,7 @@ export class IdNumber {
   }
 }
 
-/** The length of `Wed Oct 10 20:19:24 +0000 2018` in quotes. */
+/** The length of a time such as `Wed Oct 10 20:19:24 +0000 2018`, without its quotes. */
 const TIME_LENGTH = 30;
 
 // Placeholders in the pattern `START`.
@@ -113,8 +113,8 @@ export function leadingId(json: Buffer): string | undefined {
 
 /**
  * Returns the position of the digits that `leadingId` returns, in a document that begins at `start`. Returns
- * -1 if there is no such id. A quote follows the digits. Never reads beyond the line. This is a single loop
- * over all bytes: V8 compiles it in a third of the time that separate functions would take.
+ * -1 if there is no such id. A quote follows the digits. Never reads beyond the line. A single loop handles
+ * all kinds of bytes, because V8 compiles it in a third of the time that separate functions would take.
  */
 export function leadingIdStart(json: Buffer, start = 0): number {
   let at = start;
@@ -143,9 +143,9 @@ export function leadingIdStart(json: Buffer, start = 0): number {
  */
 export function trailingId(json: Buffer): string | undefined {
   if (!isTextAt(json, FIRST_KEY, 0)) return undefined;
-  // Read backwards, these bytes can mean only one thing in JSON. The last quote closes a string, so the quote
-  // before the digits opens that string, and so on, up to the comma before `"id"`, which separates two
-  // members.
+  // Read backwards, these bytes can have only one meaning in JSON. The last quote closes a string. The quote
+  // before the digits must therefore open that string. In the same way, the comma before `"id"` must separate
+  // two members.
   const end = json.length - LAST.length;
   const start = beforeDigits(json, end);
   const afterNumber = start - ID_KEY.length;

@@ -110,8 +110,8 @@ export class PostInBytes {
 
   /**
    * Reads the post between two positions, then calls `use`. During that call, this object represents the
-   * post. Returns `undefined` if the post has to be parsed instead, for example because this is called inside
-   * another `use`.
+   * post. Returns `undefined` if the post has to be parsed instead. For example, `read` cannot be called
+   * inside another `use`.
    *
    * @throws The error of `use`, such as a `LeftToParser` from a getter.
    */
@@ -173,7 +173,7 @@ export class PostInBytes {
       const near = matchesAtEnd(this.#content, this.#start, this.#end);
       if (near !== undefined) return near;
     } else if (isTextAt(this.bytes, TAG_OF_ID, id) && !hasEscapes(this.#id)) {
-      // Looks for the rules in the same order in which `Activity` does for the `activity_streams` format.
+      // For this format, looks for the rules first in `gnip`, as `Activity` does.
       const list = startOf(this.#rulesInGnip) === 0 ? this.#matchingRules : this.#rulesInGnip;
       if (startOf(list) === 0) return NO_MATCHES;
       return parseMatches(this.bytes, startOf(list), endOf(list));
@@ -345,8 +345,8 @@ export class PostInBytes {
 }
 
 /**
- * Parses a value as if it were a member of a post, so that `parsePost` makes the ids of mentions and media in
- * it exact.
+ * Parses a value as if it were the `matching_rules` of a post. `parsePost` then makes the ids in it exact,
+ * such as the ids of mentions and media.
  */
 function parsed(value: Buffer): unknown {
   const post = parsePost(Buffer.concat([WRAPPED[0], value, WRAPPED[1]])) as unknown as Members;

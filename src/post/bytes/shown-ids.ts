@@ -42,9 +42,9 @@ export function countryNumber(code: string): number {
 
 /**
  * The ids that decide whether a post may be shown: the ids of the post, of its other versions and of its
- * author, and the countries in which it is withheld. Also includes these for the posts that it retweets and
- * quotes. Reads the bytes of a post if it has the usual form; otherwise uses `Activity`. Skips ids that are
- * not 64-bit integers.
+ * author, and the countries in which it is withheld. Also contains the same data of the posts that it
+ * retweets and quotes. Reads the bytes of a post if it has the usual form; otherwise uses `Activity`. Skips
+ * ids that are not 64-bit integers.
  */
 export class ShownIds {
   /** The ids in the post that was read last. They take the first `length` elements. */
@@ -145,10 +145,7 @@ interface AuthorPlaces {
 /** The indexes of a post inside another post, in one of the formats. */
 interface NestedPlaces {
   readonly object: number;
-  /**
-   * Absent if the finder does not look for members at this depth, because posts are usually not nested so
-   * deeply.
-   */
+  /** Absent if the finder does not look for members at this depth. Posts are usually not nested so deeply. */
   readonly post: PostPlaces | undefined;
 }
 
@@ -185,7 +182,7 @@ class IdsInBytes {
   }
 
   /**
-   * Reads the ids of a post. Returns `false` if `Activity` has to read the post, which may then throw an
+   * Reads the ids of a post. Returns `false` if `Activity` has to read the post. `Activity` may then throw an
    * error.
    */
   read(content: Buffer, start: number, end: number): boolean {
