@@ -15,7 +15,7 @@ import { numberedId, numberedPosts, numberedSource } from './numbered-posts.js';
 
 const post = () => numberedPosts(900, 901)[0]!.raw;
 
-/** Messages that any program may publish. Each has a payload and headers. */
+/** Damaged messages, which any program can publish to a stream. A reader must end with an error. */
 const MESSAGES: readonly (readonly [what: string, Uint8Array, Record<string, string>])[] = [
   ['that is not JSON', Buffer.from('garbage'), {}],
   ['that is cut', post().subarray(0, -1), {}],

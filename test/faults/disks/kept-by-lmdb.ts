@@ -74,7 +74,8 @@ const usage: KeptByLmdb = {
   async open(library, folder, seed) {
     const { UsageStore } = await loadModule(library, 'service/usage/usage-meter');
     const store = new UsageStore(folder);
-    // Opens the file now. Otherwise, the first step would open it.
+    // The store opens its file at the first call. With this call, `open` does so, and not the first
+    // step.
     await store.days({ from: 0, to: DAY });
     const dayOf = (n: number) => (n <= ON_FIRST_DAY ? 0 : n < 9 ? DAY : 2 * DAY);
     // Repeats the ids of the previous step, which must be counted only once.

@@ -159,7 +159,7 @@ function zstdFrame(random: Random): Buffer {
   return Buffer.concat([
     Buffer.from('28b52ffd', 'hex'),
     Buffer.of(0x20, size),
-    // The last block, which is not compressed.
+    // The header of the last block, whose content is not compressed.
     Buffer.of(((block.length << 3) | 1) & 0xff, (block.length << 3) >> 8, 0),
     block,
   ]);

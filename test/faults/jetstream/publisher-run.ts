@@ -24,7 +24,7 @@ export interface Publishing {
 }
 
 export interface PublisherAttempt {
-  /** Changes the posts that the source delivers. */
+  /** Returns the posts that the source delivers instead of a generated post. */
   readonly change?: (record: string, index: number) => readonly string[];
   /** Called before each post of the source. */
   readonly before?: (index: number) => Promise<void> | void;

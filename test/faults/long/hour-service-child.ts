@@ -14,7 +14,7 @@ export interface HourSetting {
 }
 
 export type ToService =
-  /** Changes the clock. The answer is the same message. */
+  /** Changes the clock. The service answers with the same message. */
   | { readonly clock: ClockState }
   | { readonly plant: Fault }
   /** Clears all faults. The answer contains the faults that could still hit. */

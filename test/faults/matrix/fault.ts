@@ -37,8 +37,8 @@ export interface Planted {
   /** Returns further counts for the result of the trial. */
   readonly counts?: (() => Counts) | undefined;
   /**
-   * How long the run must wait because of the fault, and how long it has waited. Both are by the
-   * service's clock.
+   * How long the run must wait because of the fault, and how long it has waited. Both times are
+   * measured with the service's clock.
    */
   readonly wait?: { readonly minMs: number; waitedMs(): number } | undefined;
   /** Whether a later run cannot complete either, because the service no longer has the data. */

@@ -43,7 +43,7 @@ export async function parquetRows(bytes: Buffer): Promise<Found> {
   return rows.map(({ id, raw }) => [String(id), hashOf(raw)]);
 }
 
-/** The column values of a post that worker threads read. */
+/** The columns that worker threads read from a post. */
 interface Cells {
   readonly id: bigint | string;
   readonly text: string;
