@@ -68,8 +68,8 @@ export class BlockArchive implements Archive {
         reached = keyOf(block, batch.at(-1) as number);
       }
       const edge = { at: range.from, id: '0' };
-      // If `after` sorts after `edge`, this block had nothing to search, and `reached` must not go back to
-      // `edge`.
+      // `reached` must never be a position before `after`. If `after` sorts after `edge`, no post of this
+      // block was searched, so `reached` keeps its value.
       if (after === undefined || newestFirst(after, edge) < 0) reached = edge;
     }
     return { posts, more: false };

@@ -86,8 +86,8 @@ function clauseDocuments(clause: Clause, block: Block): CandidateDocuments {
   if (first === undefined) return { documents: DocumentSet.all(block.count), exact };
   const documents = block.postings(first);
   for (const term of rest) {
-    // A word in a script without spaces, such as Chinese, has a term for each character. Stop at the first
-    // term without documents.
+    // A word in a script without spaces, such as Chinese, has a term for each character. As soon as no
+    // document is left, the remaining terms are not read.
     if (documents.isEmpty) return { documents, exact: true };
     documents.intersect(block.postings(term));
   }
@@ -98,7 +98,7 @@ function clauseDocuments(clause: Clause, block: Block): CandidateDocuments {
   return { documents: locatedIn(block, block.details, inArea), exact: true };
 }
 
-/** A clause of a rule, with what a block's index needs to evaluate it. */
+/** The data with which a block's index evaluates one clause of a rule. */
 interface ClauseQuery extends RequiredTerms {
   /** The query that checks the order of words, if the clause has several words. */
   readonly wordQuery: WordQuery | undefined;

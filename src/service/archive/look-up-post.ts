@@ -36,7 +36,7 @@ export async function findAuthor(
   return author?.handle.toLowerCase() === name.toLowerCase() ? author : undefined;
 }
 
-/** The signal and the deadline that can end a look-up. */
+/** A signal and a deadline, each of which ends a look-up early. */
 export interface LookUpLimits {
   readonly signal: AbortSignal;
   readonly deadline?: Deadline | undefined;
@@ -113,7 +113,7 @@ async function newest(
   return posts[0];
 }
 
-/** A rule without terms for the index, so that every post of the window is read. */
+/** The tree of a query by id. It has no terms for the index, so every post of the window is read. */
 const ALL = { kind: 'and', nodes: [], start: 0, end: 0 } as const;
 /** A query that matches every post. The index decides this, so no post is read. */
 export const ANY: ArchiveQuery = {

@@ -115,9 +115,9 @@ export class VarintReader {
 }
 
 /**
- * Appends the occurrences of a word in one post to `into`. Each occurrence is the index of the word in its
- * string, times 4, plus two flags: 2 if the index of the string follows (it differs from the previous
- * occurrence), and 1 for the last occurrence.
+ * Appends the occurrences of a word in one post to `into`. An occurrence is written as the index of the word
+ * in its string, times 4, plus two flags. Flag 1 marks the last occurrence. Flag 2 means that the index of
+ * the string follows, because it differs from the previous one.
  */
 function encodeOccurrences(term: IndexedTerm, into: number[]): void {
   let before = 0;

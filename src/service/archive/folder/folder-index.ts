@@ -275,8 +275,8 @@ export function* blockRanges(
 }
 
 /**
- * Returns the folder for the indexes of an archive: in the archive, or in the system's temporary folder if the
- * archive is read-only.
+ * Returns the folder for the indexes of an archive. If the archive is read-only, or other users could change
+ * the indexes in it, the folder is in the system's temporary folder.
  */
 async function findIndexFolder(folder: string): Promise<string> {
   const inArchive = join(folder, '.millrace-index');

@@ -7,13 +7,13 @@ import type { IndexedPost } from './read-post.js';
 export interface SortedPost extends Omit<IndexedPost, 'terms'> {
   /** The index of the post's file in the list of files. */
   readonly file: number;
-  /** The terms as JSON, because only one post at a time is parsed. */
+  /** The terms as JSON. They are parsed for one post at a time, to save memory. */
   readonly terms: Buffer;
 }
 
 const RUN_BYTES = 24 * 1024 * 1024;
 
-/** A sorted part of the temporary file, with the start of the posts of each minute. */
+/** A run: a sorted part of the temporary file, with the start of the posts of each minute. */
 interface SortedRun {
   readonly minutes: Float64Array;
   /** The start of each minute in the file, then the end of the run. */
@@ -21,8 +21,8 @@ interface SortedRun {
 }
 
 /**
- * Sorts posts by minute in bounded memory. Writes runs that are sorted in memory; `read` collects a range of
- * minutes from all runs.
+ * Sorts posts by minute in bounded memory. Whenever the posts in memory reach the size of a run, they are
+ * sorted and written to a temporary file. `read` collects a range of minutes from all runs.
  */
 export class PostSorter {
   readonly #file: SpoolFile;
