@@ -49,7 +49,7 @@ ${visitor && html`<form method="post" action="/console/sign-out">${csrfField(vis
 export interface Visit extends Pick<RequestContext, 'url' | 'path' | 'signal'>, ShownParts {
   /** The token that each form must contain. */
   readonly csrf: string;
-  /** Returns the message of the last action if the element with this id must show it. */
+  /** Renders the message of the last action, if it belongs to the element with this id. */
   readonly messageAt: MessageAt;
 }
 

@@ -118,8 +118,8 @@ async function respond(
   const menu = ({ user, csrf } = visitor()) =>
     menuOf(page.section, user === undefined ? undefined : { user, csrf });
   try {
-    // The form is read before the session, because a cross-site form has no cookie. It must be
-    // refused without setting a new cookie.
+    // The form is read before the session of the visitor, so that a form of another site is refused first.
+    // Such a form comes without a cookie, so the session would set a new cookie.
     const form = method === 'POST' ? await sessions.readForm(request, MAX_FORM_BYTES) : undefined;
     const { user, headers } = visitor();
     if (user !== undefined || (page.isPublic && settings.token === undefined))

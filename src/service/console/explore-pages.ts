@@ -44,8 +44,8 @@ export const explorePages: readonly ConsolePage[] = [
       const isInvalid = problems.some(({ severity }) => severity === 'error');
       const withRule = (rule: string) =>
         withParameters(url, { query: rule, next: undefined, check: undefined });
-      // While the user types, the page's script requests this page with `check`, and uses only the problems
-      // of the query.
+      // While the user types, the page's script requests this page with the parameter `check`. It needs only
+      // the problems of the query, so nothing is searched.
       const isDue = url.searchParams.has('query') && !url.searchParams.has('check');
       return {
         title: 'Explore',

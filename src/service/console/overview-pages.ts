@@ -89,7 +89,6 @@ function accountFacts(addresses: Addresses): Html {
   ]);
 }
 
-/** Renders the key and secret of an application. */
 function applicationOf(key: string, secret: string): Html {
   return html`<code class="address">${key}</code><br><code class="address">${secret}</code>`;
 }

@@ -201,8 +201,8 @@ function pageAddress({ url }: RequestContext): string {
 }
 
 /**
- * Returns the origin of a callback for the `form-action` of a content security policy. `undefined` if a policy
- * cannot name it, because 127.0.0.1 is the only IP address that policies can match.
+ * Returns the origin of a callback for the `form-action` of a content security policy. Policies cannot match
+ * IP addresses other than 127.0.0.1. For a callback with such an address, returns `undefined`.
  */
 export function callbackTarget(callback: string): string | undefined {
   if (!URL.canParse(callback)) return undefined;
@@ -212,7 +212,7 @@ export function callbackTarget(callback: string): string | undefined {
   return isWeb && (isName || hostname === '127.0.0.1') ? origin : undefined;
 }
 
-/** Returns a page for an end user, without links to the console. */
+/** Returns a page for an end user. Unlike other pages, it has no links to the console. */
 function userPage(
   title: HtmlValue,
   body: HtmlValue,
@@ -228,7 +228,6 @@ function userErrorPage({ status, message, headers }: HttpProblem): HandlerRespon
   return userPage(title, body, { status, headers });
 }
 
-/** Renders the name and handle of a user. */
 function nameOf({ name, handle }: User): Html {
   return html`<strong>${isolated(name)}</strong> <span class="quiet">${isolated(`@${handle}`)}</span>`;
 }
@@ -273,7 +272,6 @@ function goOnCard(redirect: string, name: string): Html {
 <p><a class="button" href="${redirect}">Continue to ${new URL(redirect).host}</a></p></div>`;
 }
 
-/** Lists a user's grants, each with a button to revoke it. */
 function grantsPage(
   user: User,
   grants: readonly UserGrant[],

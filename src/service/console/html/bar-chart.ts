@@ -73,7 +73,7 @@ function labelAt(x: number, width: number): Html {
     : html`x="${round(middle)}%" text-anchor="middle"`;
 }
 
-/** Rounds up to 1 or an even digit, followed by zeros, so that half of it is an integer. */
+/** Rounds up to 1 or an even digit, followed by zeros. The middle of the chart's scale is then an integer. */
 function roundUp(value: number): number {
   const unit = 10 ** Math.floor(Math.log10(value));
   const factor = [1, 2, 4, 6, 8, 10].find(factor => factor * unit >= value) ?? 10;

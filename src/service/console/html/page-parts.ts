@@ -3,7 +3,9 @@ import { Html, type HtmlValue, html } from './html.js';
 
 export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'idle';
 
-/** Renders a state as a word. The colour of the word only repeats its meaning. */
+/**
+ * Renders a state as a coloured word. The word must be clear without the colour, which some users cannot see.
+ */
 export function renderState(word: string, tone: Tone): Html {
   return html`<span class="state ${tone}">${word}</span>`;
 }
@@ -29,8 +31,8 @@ export function hiddenFields(form: URLSearchParams): readonly Html[] {
 }
 
 /**
- * Rewrites a message about a refused option for a form, without the name of the call and the value that was
- * passed.
+ * Rewrites an error message about an option as a message about a field of a form. Removes the name of the
+ * call and the value that was passed.
  */
 export function inWords(message: string): string {
   const words = message
@@ -113,21 +115,21 @@ export interface Message {
   readonly text: string;
 }
 
-/** A message, with the page and the element that show it. */
+/** A message, with the page and the element in which to show it. */
 export interface Said {
   readonly message: Message;
   readonly path: string;
   readonly id: string;
-  /** The time until which it is shown, in milliseconds of real time. */
+  /** The time after which the message is not shown anymore, in milliseconds of real time. */
   readonly until: number;
 }
 
-/** Returns the message if the element with this id must show it; otherwise `undefined`. */
+/** Renders the message of the last action, if it belongs to the element with this id. */
 export type MessageAt = (id: string) => Html | undefined;
 
 /**
- * Places the message of a page so that it is shown once: by `messageAt` in its element, or by `rest` at the
- * top of the page if that element does not exist.
+ * Returns two functions that show the message of a page once. `messageAt` shows it in its element. `rest`
+ * shows it at the top of the page if that element does not exist.
  */
 export function placeMessage(said: Said | undefined) {
   let left = said;

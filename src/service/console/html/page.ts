@@ -100,7 +100,6 @@ function textOf(title: HtmlValue): Html {
   return new Html(html`${title}`.text.replace(/<[^>]*>/g, ''));
 }
 
-/** Returns a page as an HTML response. */
 export function pageResponse(page: HtmlPage): HandlerResponse {
   const { status = 200, headers, menu, formTarget } = page;
   const type = { 'Content-Type': 'text/html; charset=utf-8' };
@@ -139,7 +138,7 @@ function asset(type: string, text: string) {
 }
 
 /**
- * Returns the security headers: only the script of the console, no content of other sites, no frames, no
+ * Returns headers that allow only the console's script, and forbid content of other sites, frames and
  * caching.
  */
 function securityHeaders(hasScript = false, formTarget?: string): Record<string, string> {

@@ -117,7 +117,9 @@ export class Sessions<User> {
     return this.#cookie(request, '', '; Max-Age=0');
   }
 
-  /** Sets the message to show on the page, and in the element, that `location` names. */
+  /**
+   * Sets the message to show after a redirect. `location` names the page, and its fragment names the element.
+   */
   setMessage(request: IncomingMessage, location: string, message: Message): void {
     const session = this.#session(this.#idOf(request) ?? '');
     if (session === undefined) return;
