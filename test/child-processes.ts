@@ -5,9 +5,9 @@ import { text } from 'node:stream/consumers';
 const running = new Set<ChildProcess>();
 
 /**
- * Works like `spawn` of `node:child_process`, but the child and all processes that it starts are
- * killed when the tests of the file end, even if a test fails or times out. In a script outside of
- * vitest, they are killed when the script ends or gets a signal.
+ * Works like `spawn` of `node:child_process`, but kills the child and all its descendants when the
+ * tests of the file end, even if a test fails or times out. In a script outside of vitest, kills
+ * them when the script ends or gets a signal.
  */
 export const spawn = ((command: string, args: readonly string[], options: object = {}) =>
   keep(nodeSpawn(command, args, { ...options, detached: true }))) as typeof nodeSpawn;
@@ -60,8 +60,8 @@ export function endChildren(): void {
 process.once('exit', endChildren);
 // In a test, `setup.ts` kills the children.
 if (!('__vitest_worker__' in globalThis)) {
-  // This is a script of `npm run faults`. Its children have their own process groups, so Ctrl-C
-  // does not reach them.
+  // Here, a script of `npm run faults` starts the children. They have their own process groups, so
+  // Ctrl-C does not reach them.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.once(signal, () => {
       endChildren();

@@ -164,7 +164,7 @@ export async function killAgainAndAgain(
     random,
     signal,
   });
-  // The load of the machine may have changed, so the estimate for the time of a whole run is
-  // adjusted.
+  // Adjusts the estimate for the time of a whole run, because the load of the machine may have
+  // changed.
   if (kills === 0) clean.ms = (clean.ms + lastMs) / 2;
 }

@@ -22,8 +22,8 @@ console.log(pick(Number(process.argv[2])), typeof unused);
 
 const at = (line: number, column: number) => ({ start: { line, column } });
 /**
- * Creates coverage like Istanbul's: the first branch of an `if` starts at the same place as the
- * `if`, and an implicit `else` has no position.
+ * Creates coverage like Istanbul's. The first branch of an `if` starts at the same position as the
+ * `if`. An implicit `else` has no position.
  */
 const coverageOf = (file: string): FileCoverage => ({
   path: file,

@@ -71,7 +71,7 @@ export function addScripts(
     if (found.line === null) return undefined;
     const offset = (lines[found.line - 1] as number) + found.column;
     // esbuild maps the space before a statement to the statement, but V8 counts this space with the
-    // code before it, so the space is skipped.
+    // code before it. Therefore, the space is skipped.
     return offset + text.slice(offset).search(/\S|$/);
   };
   const open: { readonly offset: number; readonly less?: number; readonly add: () => void }[] = [];

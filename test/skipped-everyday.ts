@@ -1,8 +1,8 @@
 /**
- * The test files that `npm test` skips because they are slow: they start databases, clusters,
+ * The test files that `npm test` skips because they are slow. They start databases, clusters,
  * browsers, bundlers and package managers, kill processes repeatedly, measure memory, or run or
- * compile every example and page. `npm run test:all` runs them, and so does a command line that
- * names them.
+ * compile every example and page. `npm run test:all` runs these files. A command line that names
+ * one of them runs it, too.
  */
 export const SKIPPED_FILES: readonly string[] = [
   'test/comment-examples.test.ts',

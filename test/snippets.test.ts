@@ -123,8 +123,8 @@ describe('the code snippets on the documentation pages', () => {
       ...(node && { NATS_URL: node.url }),
     };
     const folder = await temporaryFolder();
-    // The script is written to the folder of the compiled sources, in which it finds the library
-    // and the packages that it imports.
+    // Writes the script to the folder of the compiled sources, in which it finds the library and
+    // the packages.
     const script = compiled(path.join(root, 'examples', `${path.basename(folder)}.ts`));
     const { code } = await transform(text, { loader: 'ts', target: 'node20.18' });
     await writeFile(script, code);

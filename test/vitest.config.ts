@@ -11,8 +11,8 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 
 /**
  * The test files that mock a module. Each of them runs in a separate process. The other files share
- * processes, in which each module is imported once, because importing the sources again for each
- * file took a quarter of the CPU time of a run.
+ * processes, each of which imports a module only once. Importing the sources again for each file
+ * took a quarter of the CPU time of a run.
  */
 const mocking = readdirSync(`${root}test`, { recursive: true, encoding: 'utf8' })
   .filter(name => name.endsWith('.test.ts'))

@@ -237,7 +237,7 @@ describe('a changed post of a decoded file', () => {
         withoutDeleted(tombstones, { mask: true }),
         files({ path: `${out}/{lang}.jsonl`, workers }),
       );
-      // A masked post has no language.
+      // A masked post has no language, so it is in `und.jsonl`.
       expect(await readFile(`${out}/en.jsonl`, 'utf8')).toBe(lines[0]);
       expect(await readFile(`${out}/und.jsonl`, 'utf8')).toContain('"hidden":"deleted"');
       expect(asked('replace')).toBe(workers === 0 ? 0 : 1);

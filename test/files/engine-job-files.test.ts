@@ -82,8 +82,8 @@ interface RunOptions {
 async function run(served: JobServer, out: string, { workers, concurrency, signal }: RunOptions) {
   await mkdir(out, { recursive: true });
   const verdicts: JobVerdict[] = [];
-  // The checksum of a checkpoint depends on the names of files, so both the names and the checksum
-  // are removed.
+  // Replaces what differs between two runs: the folder, the address of the server, and the checksum
+  // of a checkpoint, which depends on the names of files.
   const clean = (text: string) =>
     text
       .replaceAll(out, 'OUT')
@@ -114,8 +114,8 @@ async function run(served: JobServer, out: string, { workers, concurrency, signa
   for (const name of (await readdir(out)).toSorted())
     if (!name.endsWith('.lock'))
       contents[name] = clean(await readFile(path.join(out, name), 'utf8'));
-  // A bad post ends the run at an unpredictable moment, so later files may have been requested and
-  // the verdict may have arrived.
+  // A bad post ends the run at an unpredictable moment. Later files may have been requested by
+  // then, and the verdict may have arrived. Therefore, neither is returned.
   if ('code' in result && result.code === 'ERR_DATA') return { result, contents };
   return { result, contents, verdicts, fetched: Object.fromEntries(served.fetched) };
 }

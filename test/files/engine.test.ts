@@ -267,8 +267,9 @@ describe('stored files processed by worker threads', () => {
       const failed = await run(paths, out, first, { checkpoint: true });
       expect(failed.result).toMatchObject({ code: 'ERR_DATA' });
       await writeFile(paths[4]!, good[4]!);
-      // The cursor contains the size of a file. Resuming works only because the checkpoint was
-      // written before the damaged file was read.
+      // The cursor contains the sizes of the files that were read. The damaged file had another
+      // size. Therefore, this run resumes only if the checkpoint was written before that file was
+      // read.
       const resumed = await run(paths, out, second, { checkpoint: true });
       expect(resumed).toEqual(expected);
     },

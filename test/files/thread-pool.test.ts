@@ -209,7 +209,7 @@ describe('the thread pool', () => {
     await writeFile(input, lines.join(''));
     const wanted = `${lines[0]}${lines[2]}`;
     const worker = JSON.stringify(fileURLToPath(scriptOfThreads()!));
-    // Each call writes one byte more than the call before it.
+    // Simulates partial writes. Each call writes one byte more than the call before it.
     const threads = threadsWith(
       `import fs from 'node:fs';
       import { createRequire } from 'node:module';

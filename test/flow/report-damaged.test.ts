@@ -73,7 +73,7 @@ describe('a damaged record in a replay', () => {
       const got = await collect<Activity>()(posts({ onDamaged }));
       expect(got.map(({ id }) => id)).toEqual(sent.map(({ id }) => id));
       expect(told).toEqual([[record.slice(0, 30), expect.any(DataError)]]);
-      // Streams have no `maxBytes` option.
+      // Streams have no `maxBytes` option, so the message must not mention it.
       expect(told[0]?.[1].message).not.toContain('maxBytes');
     },
   );

@@ -12,7 +12,7 @@ import { json, type ScriptedServer } from './scripted-server.js';
 import { settled, VirtualTime } from './virtual-time.js';
 
 /**
- * Returns the largest number of moments that are in the same span of `perMs`. The end of a span is
+ * Returns the largest number of moments within any `perMs` milliseconds. The end of such a span is
  * exclusive.
  */
 function mostIn(moments: readonly number[], perMs: number): number {
@@ -91,8 +91,8 @@ describe('the rate limiter', () => {
     await time.run();
     await Promise.all(all);
     expect(mostIn(starts, SECOND)).toBe(20);
-    // Between ten bursts of twenty requests, the client must wait nine times: for a full second and
-    // a short transfer.
+    // Between ten bursts of twenty requests, the client must wait nine times. Each wait lasts a
+    // full second and a short transfer.
     expect(starts.at(-1)).toBeLessThanOrEqual(9 * 1010);
   });
 

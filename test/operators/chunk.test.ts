@@ -84,8 +84,8 @@ describe('chunk', () => {
     let waitedMs = 0;
     for await (const batch of chunk<number>(2, { waitMs: 20 })(live).batches()) {
       seen.push([batch.items, batch.cursor]);
-      // If an assertion failed here, the run would wait for the source, and the source would wait
-      // to be released.
+      // An assertion must not fail here. Otherwise, the run would wait for the source, and the
+      // source would wait for `released()`.
       if (seen.length === 2) {
         waitedMs = performance.now() - began;
         state.released();

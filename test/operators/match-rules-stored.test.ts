@@ -96,7 +96,8 @@ async function run(
   }
   return {
     error,
-    // It is not specified how much is written before an error, so this is not compared.
+    // It is not specified how much is written before an error. Therefore, the contents are not
+    // compared in this case.
     contents: error === undefined ? contents : undefined,
     dropped: error === undefined ? Object.fromEntries(progress?.dropped ?? []) : undefined,
   };
@@ -392,6 +393,7 @@ describe('a list of rules for matchRules on stored files', () => {
     };
     const { bytes, line } = await written([20]);
     // The memory for a line has space for the posts, another eighth of their size, and 512 bytes.
+    // With a tag of the length `room`, a line just fits.
     const room = 20 + bytes + Math.ceil(bytes / 8) + 512 - line;
     await written([-4, -3, -2, -1, 0, 1, 2, 3].map(more => room + more));
   });

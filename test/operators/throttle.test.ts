@@ -52,8 +52,8 @@ describe('throttle', () => {
           const times: number[] = [];
           for await (const _ of throttle<string>({ items, perMs })(scripted('a', script)))
             times.push(performance.now());
-          // Times are measured from the start of the run, because a consumer may see an item any
-          // time after `throttle` has delivered it.
+          // Measures the times from the start of the run. Two items can be closer together than
+          // `throttle` allows, because the consumer may see the first of them late.
           for (const [index, time] of times.entries())
             expect(time - began).toBeGreaterThan(Math.floor(index / items) * (perMs - 2));
           const flow = throttle<string>({ items, perMs })(scripted('a', script));

@@ -97,8 +97,8 @@ describe.skipIf(folder === undefined)(
         file => activitiesOf(file).map(said),
       );
       expect(a.length).toBe(11);
-      // The two formats truncate the text of a retweet at different places, but the full text is in
-      // the retweeted post.
+      // The two formats truncate the text of a retweet at different places, so only the start is
+      // compared. The full text is in the retweeted post.
       const comparable = (post: Said): object => ({
         ...post,
         text: post.verb === 'share' ? post.text.slice(0, 130) : post.text,

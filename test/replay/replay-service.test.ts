@@ -71,7 +71,8 @@ function digest(raw: Uint8Array): string {
 describe('a replay of the local service', () => {
   it('writes hourly files with exactly the counted posts', async () => {
     const target = path.join(folder, 'out');
-    // Rules also match the quoted post, but searches and counts do not match it.
+    // Rules also match the post that a post quotes, but searches and counts do not. Therefore, the
+    // query excludes quotes.
     const query = '(coffee OR rain OR music OR #music OR snow) -is:quote';
     await replayRules.add(acme(), [{ value: query, tag: 't' }]);
     const written = await pipeline(

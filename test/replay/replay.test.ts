@@ -95,7 +95,7 @@ describe('a replay', () => {
     const sent = wirePosts(window, 1, 'x');
     server.otherwise = wholeReplay(sent);
     // Only waits take time in this test. On a busy machine, real time would delay the second
-    // connection more than the others, and then the seventh connection would correctly wait too.
+    // connection more than the others. The seventh connection would then correctly wait too.
     const now = timing.now();
     const elapsed = timing.elapsed();
     const sleptMs = () => timing.slept.reduce((sum, ms) => sum + ms, 0);

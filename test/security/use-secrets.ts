@@ -1,7 +1,7 @@
-// Makes every call with secret credentials, against a local service that refuses requests, breaks
-// connections and echoes what it has received. Prints every error and result in every form.
-// Outputs, checkpoints and temporary files go to `folder`. The service's state and the user's
-// tokens go to `secret`, because they are secret themselves.
+// Makes every call with secret credentials. The local service refuses requests, breaks connections
+// and echoes what it has received. Prints every error and result in every form. Outputs,
+// checkpoints and temporary files go to `folder`. The service's state and the user's tokens go to
+// `secret`, because they are secret themselves.
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import {

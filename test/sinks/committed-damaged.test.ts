@@ -24,8 +24,8 @@ import {
 } from './damaged.js';
 import { ENDINGS, StandIn } from './stand-in.js';
 
-// Mocks `setTimeout`, because a run waits after a failed commit, and if a crash has left an empty
-// lock file.
+// A run waits after a failed commit. It also waits if a crash has left an empty lock file. This
+// mock ends these waits immediately.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 const LOG = '/kept/damaged.jsonl';

@@ -32,8 +32,8 @@ import { places } from './cursors.js';
 import { PAGES, pageOf } from './pages.js';
 import { post } from './posts.js';
 
-// Mocks `setTimeout`, because a run waits if a crash has left an empty lock file. These tests
-// simulate hundreds of crashes.
+// A run waits if a crash has left an empty lock file. These tests simulate hundreds of crashes, so
+// this mock ends each wait immediately.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 /** Parses rows. An empty field without quotes becomes `null`. */

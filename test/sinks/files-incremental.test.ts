@@ -18,8 +18,8 @@ import { unchecked } from '../unchecked.js';
 import { places } from './cursors.js';
 import { StandIn } from './stand-in.js';
 
-// Mocks `setTimeout`, because a run waits if a crash has left an empty lock file. These tests
-// simulate hundreds of crashes.
+// A run waits if a crash has left an empty lock file. These tests simulate hundreds of crashes, so
+// this mock ends each wait immediately.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 const BATCHES = [

@@ -27,8 +27,8 @@ import { unchecked } from '../unchecked.js';
 import { places } from './cursors.js';
 import { post } from './posts.js';
 
-// Mocks `setTimeout`, because a run waits if a crash has left an empty lock file. These tests
-// simulate hundreds of crashes.
+// A run waits if a crash has left an empty lock file. These tests simulate hundreds of crashes, so
+// this mock ends each wait immediately.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 let duck: DuckDBConnection;
@@ -283,7 +283,7 @@ describe('parquet()', () => {
       ['', null, null, null, null, null, [], null],
       [null, null, null, null, null, null, null, null],
     ]);
-    // Readers skip row groups because of their statistics.
+    // Readers use the statistics of a row group to decide whether to skip it.
     expect(await ask(`SELECT count(*) FROM '${file}' WHERE t > '2025-01-01'`)).toEqual([['0']]);
   });
 

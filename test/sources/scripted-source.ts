@@ -50,9 +50,9 @@ export function itemsOf(name: string, steps: readonly Step[]): string[] {
 }
 
 /**
- * Reads a flow like a sink with a checkpoint, with crashes. Each run ends after a number of batches
- * and keeps only the items up to its last cursor, at which the next run resumes. The last run reads
- * to the end.
+ * Reads a flow like a sink with a checkpoint, with crashes. Each run ends after a number of
+ * batches. It keeps only the items up to its last cursor, at which the next run resumes. The last
+ * run reads to the end.
  */
 export async function withCrashes<T>(flow: Flow<T>, crashes: readonly number[]): Promise<T[]> {
   const kept: T[] = [];

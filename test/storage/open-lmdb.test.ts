@@ -52,7 +52,7 @@ async function untilFull(kind: string, folder: string): Promise<Full> {
 }
 
 describe('an LMDB file that cannot grow', () => {
-  // In the past, lmdb reported the reason only by a promise that nothing handled, so the process
+  // In the past, lmdb reported the reason only in a promise that nothing handled. The process then
   // ended with only "Commit failed".
   it('causes a StorageError with the reason, after which tombstones can still be added', async () => {
     const folder = path.join(await temporaryFolder(), 'tombstones');
@@ -257,7 +257,7 @@ async function shortFile(): Promise<string> {
   });
   await database.close();
   const bytes = await readFile(path.join(folder, 'data.mdb'));
-  // The fourth transaction is in the first meta page.
+  // The fourth transaction is in the first meta page, which contains the number of the last page.
   expect((Number(bytes.readBigUInt64LE(144)) + 1) * 4_096).toBe(bytes.length + 4_096);
   return folder;
 }

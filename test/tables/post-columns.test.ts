@@ -25,7 +25,7 @@ function inBothFormats(row: PostRow, streams: PostRow): PostRow {
     ...row,
     ...Object.fromEntries(ORIGINAL_ONLY.map(name => [name, null])),
   };
-  // The other format contains the author of the answered post only if the reply mentions this
+  // `activity_streams` contains the author of the answered post only if the reply mentions this
   // author or has the same author.
   return streams.replied_author_id === null ? { ...same, replied_author_id: null } : same;
 }

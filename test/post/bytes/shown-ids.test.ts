@@ -16,8 +16,7 @@ import { printJson, style } from '../print-json.js';
 const shown = new ShownIds();
 
 /**
- * A post whose first version has the id 5, which is equal to the lower 32 bits of the id of the
- * post.
+ * A post whose first version has the id 5. This id is equal to the lower 32 bits of the post's id.
  */
 const POST =
   '{"created_at":"x","id":4294967301,"id_str":"4294967301","user":{"id":2,"id_str":"2","name":"n","screen_name":"u"},' +

@@ -373,8 +373,8 @@ function entities(draft: DraftPost, format: 'original' | 'streams'): object {
 }
 
 /**
- * Returns the short URL of a link. A short URL has the same target in all posts, because in the
- * `activity_streams` format, the target of a link is found by its short URL.
+ * Returns the short URL of a link. A short URL must have the same target in all posts, because in
+ * the `activity_streams` format, the target of a link is looked up by its short URL.
  */
 function shortUrl(link: DraftLink): string {
   return `https://t.co/${createHash('sha1').update(JSON.stringify(link)).digest('base64url')}`;

@@ -19,8 +19,8 @@ describe('the console of a service with a token', () => {
     const page = await browser.get(LINK, { 'sec-fetch-site': 'cross-site' });
     expect(page.status).toBe(200);
     expect(page.headers.get('set-cookie')).toMatch(/; Path=\/; HttpOnly; SameSite=Strict$/);
-    // After a redirect from another site, the browser would not send the cookie. Therefore, the
-    // page refreshes.
+    // After a redirect from another site, the browser would not send a `SameSite=Strict` cookie.
+    // Therefore, the page refreshes instead of redirecting.
     expect(page.headers.get('refresh')).toBe('0; url=/console');
     expect(page.text).toContain('href="/console"');
     expect(page.text).not.toContain(TOKEN);

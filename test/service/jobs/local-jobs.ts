@@ -91,8 +91,8 @@ afterTests(async () => {
 });
 
 /**
- * Posts of the three hours before `NOW`: one about tea every minute, and one of ten is also about
- * coffee.
+ * Posts of the three hours before `NOW`. There is one about tea every minute. Every tenth post is
+ * also about coffee.
  */
 export const POSTS: readonly ArchivedPost[] = Array.from({ length: 180 }, (_, i) => {
   const at = NOW - 56_789 - (180 - i) * MINUTE;

@@ -55,9 +55,9 @@ describe('OAuthProvider', () => {
         const provider = new OAuthProvider({ settings, clock, quotas, archive });
         const applications = provider.applications as readonly [Application, Application];
         const requests: Expected[] = [];
-        /** For each user and application, the number of the valid grant. Grants are numbered. */
+        /** Maps each pair of a user and an application to the number of its valid grant. */
         const grants = new Map<string, number>();
-        /** For each grant, its access token. The key is the number of the grant. */
+        /** Maps the number of each grant to its access token. */
         const tokens = new Map<number, string>();
         let generations = 0;
 

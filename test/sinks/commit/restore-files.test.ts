@@ -10,7 +10,7 @@ import { PowerCut, SimulatedDisk } from '../../storage/simulated-disk.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { places } from '../cursors.js';
 
-// Mocks `setTimeout`, because a run waits if a crash has left an empty lock file.
+// A run waits if a crash has left an empty lock file. This mock ends the wait immediately.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 it('a part file causes an error if it is one byte shorter than its checkpoint says', async () => {

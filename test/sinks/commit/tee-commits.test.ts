@@ -31,8 +31,8 @@ import {
   untilCommitted,
 } from './branch-runs.js';
 
-// Mocks `setTimeout`, because a run waits if a crash has left an empty lock file. These tests
-// simulate hundreds of crashes.
+// A run waits if a crash has left an empty lock file. These tests simulate hundreds of crashes, so
+// this mock ends each wait immediately.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 describe('tee with a checkpoint', () => {

@@ -95,7 +95,7 @@ const BRANCHES: Readonly<Record<string, (setting: Setting) => Branch>> = {
 
 /**
  * Returns the contents of each file, by its path. Each commit ends a Parquet file and starts
- * another one, so the rows of all files whose paths differ only in the number are joined.
+ * another one. Therefore, the rows of all files whose paths differ only in the number are joined.
  */
 async function contentsOf(folder: string): Promise<Record<string, unknown>> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });

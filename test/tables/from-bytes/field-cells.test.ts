@@ -65,7 +65,7 @@ describe('the column values of a post', () => {
         keys.add(key);
         return value;
       });
-    // These occur only in withheld posts, promoted posts and posts before 2013.
+    // These members occur only in withheld posts, promoted posts and posts before 2013.
     const rare = ['withheld_in_countries', 'scopes', 'followers', 'language', 'value'];
     expect([...keysOf(POST_MEMBERS)].filter(key => !keys.has(key))).toEqual(rare);
   });

@@ -489,7 +489,7 @@ function isJson(bytes: Buffer): boolean {
   }
 }
 
-/** Returns whether a document may contain a key twice because of a changed key. */
+/** Returns whether a document may contain a key twice. A changed key can cause this. */
 function hasTwice(bytes: Buffer): boolean {
   const text = bytes.toString();
   return JSON.stringify(JSON.parse(text)).length < text.replaceAll(/\s/g, '').length;
