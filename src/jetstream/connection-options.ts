@@ -68,7 +68,6 @@ export const CONNECTION_OPTIONS = {
 /** The checked connection options, with their defaults. */
 export type Access = Checked<JetStreamConnectionOptions, typeof CONNECTION_OPTIONS>;
 
-/** @throws OptionError */
 export function checkAccess(call: string, { domain, apiPrefix }: Access): void {
   if (domain !== undefined && apiPrefix !== undefined)
     throw optionError(call, 'apiPrefix', 'cannot be used with `domain`: pass one');

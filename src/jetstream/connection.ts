@@ -300,7 +300,6 @@ export class JetStreamConnection implements Servers {
   }
 }
 
-/** Opens a connection with the caller's function. */
 async function opened(access: Access, run: ConnectionRun): Promise<NatsConnection> {
   const { connection, maxOutageMs } = access;
   const limit = new LinkedAbort(run.signal);

@@ -27,7 +27,6 @@ export interface PublishedItem {
 
 /** The items that a publisher sent to the stream after the last sequence that it had committed. */
 export interface Published {
-  /** The items by id. */
   readonly items: ReadonlyMap<string, PublishedItem>;
   /** The number of items in the flow up to the last of these items, including that item. */
   readonly end: number;

@@ -74,10 +74,10 @@ export interface FromJetStreamOptions<T = Activity> extends JetStreamConnectionO
    */
   readonly until?: 'never' | 'caught up' | number | undefined;
   /**
-   * Called for each gap in the stream. A gap consists of messages that the stream dropped or that were
-   * deleted before this reader reached them, or that the servers have lost. A reader without a cursor begins
-   * at sequence 1, so messages that were dropped before it started are also a gap. The function may return a
-   * promise. Without this option, a gap ends the flow with an `IncompleteError`.
+   * Called for each gap in the stream. The messages of a gap were dropped by the stream, deleted
+   * before this reader reached them, or lost by the servers. A reader without a cursor begins at
+   * sequence 1, so messages that were dropped before it started are also a gap. The function may
+   * return a promise. Without this option, a gap ends the flow with an `IncompleteError`.
    */
   readonly onGap?: ((gap: JetStreamGap) => unknown) | undefined;
   /**

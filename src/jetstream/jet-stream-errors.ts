@@ -219,7 +219,8 @@ function messageOf(error: Error): string {
 
 function isSystemError(error: Error): boolean {
   const { code, path } = error as NodeJS.ErrnoException;
-  // An error with a path is about a file, for example the file that holds the login.
+  // An error with a path is about a file, such as the file that holds the login. It is not an
+  // outage.
   return /^E[A-Z]+$/.test(String(code)) && path === undefined;
 }
 

@@ -173,11 +173,11 @@ async function inflated(payload: Uint8Array, encoding: string, size: number): Pr
 const MAX_DEPTH = 3_000;
 
 /**
- * Creates a post from its bytes. They must be one JSON object with an id. This is checked here because later
- * stages do not know which message the post came from.
+ * Creates a post from its bytes. The bytes must be one JSON object with an id. This is checked
+ * here, because later stages do not know which message the post came from.
  *
- * @param isOurs Whether `toJetStream` has sent the post. In that case, the publisher's source has already
- *   checked the post, so only its id and its end are checked here.
+ * @param isOurs Whether `toJetStream` has sent the post. In that case, the publisher's source has
+ *   already checked the post, so only its id and its end are checked here.
  * @throws DataError
  */
 export function postOf(payload: Buffer, isOurs: boolean): Activity {

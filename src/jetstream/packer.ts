@@ -141,7 +141,6 @@ export function pack(
   }));
 }
 
-/** Returns the headers that describe the items of a message. */
 function headersOf(items: readonly Outgoing[]): Headers {
   const format = items[0]?.format;
   const tags = items.flatMap(item => item.tags);
@@ -269,7 +268,6 @@ function headerId(id: string): string {
   return /^[\w.:@/-]{1,128}$/.test(id) ? id : `sha256:${digest(id)}`;
 }
 
-/** Returns a short hash of a string. */
 export function digest(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 22);
 }

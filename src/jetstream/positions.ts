@@ -76,7 +76,7 @@ export class PositionSet {
     return true;
   }
 
-  /** Adds the positions of a range that are below the highest position. */
+  /** Adds the positions of a range. Ignores positions above the highest one in the set. */
   fill(range: Range): void {
     this.#missing = this.#missing.flatMap(one => without(one, range));
   }

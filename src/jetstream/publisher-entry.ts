@@ -71,7 +71,6 @@ export interface EntryBucket {
  * can write the entry.
  */
 export class PublisherEntry {
-  /** The name of the entry in the bucket. */
   readonly key: string;
   readonly #bucket: EntryBucket;
   #state: PublisherState;

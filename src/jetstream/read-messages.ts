@@ -121,7 +121,8 @@ class MessageReader {
       const before = this.#position;
       for await (const group of this.#fetch()) {
         yield group;
-        // Checks for the end now, so that it is found before the request expires.
+        // Checks now whether the end is reached. Otherwise the reader would notice the end only
+        // when the request expires.
         if (this.#behind === 0 && this.#until !== Number.POSITIVE_INFINITY) yield* this.#catchUp();
         if (this.#position >= this.#until) return;
       }

@@ -17,7 +17,6 @@ import type { OpenedStream } from './stream-settings.js';
 const PUBLISH_MS = 5_000;
 const NO_BYTES = new Uint8Array();
 
-/** A message that holds posts. */
 export interface PostsMessage extends Packed {
   /** The index of the message's subject. */
   readonly subject: number;
@@ -105,8 +104,8 @@ export class Sender {
   async resume(found: readonly PositionSet[]): Promise<void> {
     this.#acked = found;
     this.#next = found.map(({ next }) => next);
-    // It is unknown what had been acknowledged when the earlier run assigned these positions. 0
-    // claims nothing.
+    // It is unknown what had been acknowledged when the earlier run assigned these positions. With
+    // 0, the messages claim no acknowledgements.
     const old = { acknowledged: 0, series: this.#entry.state.series };
     const sent = found.flatMap((positions, subject) =>
       positions.missing().flatMap(({ from, to }) => {
@@ -195,8 +194,8 @@ export class Sender {
     if (ack.duplicate || ack.seq > before) this.#highest = Math.max(this.#highest, ack.seq);
     else {
       await this.#mustBeSame();
-      // The servers have lost messages, which readers report. The next run must look for the messages of this
-      // run after this lower sequence.
+      // The servers have lost messages. Readers report these. The next run must look for the
+      // messages of this run after this lower sequence.
       this.#highest = ack.seq;
     }
     return ack;

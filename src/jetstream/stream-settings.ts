@@ -13,7 +13,6 @@ import {
 import type { JetStreamConnection } from './connection.js';
 import { codeOf, isMissing, JetStreamError } from './jet-stream-errors.js';
 
-/** The maximum number of subjects in a stream. */
 export const MAX_SUBJECTS = 256;
 
 /**
@@ -205,7 +204,6 @@ export type CreateStream = Checked<CreateStreamOptions, typeof CREATE_OPTIONS> &
   readonly duplicateWindowMs: number;
 };
 
-/** @throws OptionError */
 export function checkCreate(call: string, create: CreateStreamOptions): CreateStream {
   const checked = checkOptions(call, CREATE_OPTIONS, create, 'create');
   const { maxAgeMs = Number.POSITIVE_INFINITY, duplicateWindowMs = 120_000 } = checked;

@@ -174,7 +174,6 @@ export function toJetStream<T>(options: ToJetStreamOptions<T>): Sink<T, Publishe
   return withInternals(sink, { holdsLocks: true, counts: true });
 }
 
-/** The options after they were checked: what to publish, and how. */
 interface PublishSettings<T>
   extends PublishedStream,
     Access,
@@ -187,7 +186,6 @@ interface PublishSettings<T>
   readonly outgoing: (item: T, origin: string | undefined) => Outgoing;
 }
 
-/** @throws OptionError */
 function settingsOf<T>(options: ToJetStreamOptions<T>): PublishSettings<T> {
   const call = 'toJetStream';
   const {
