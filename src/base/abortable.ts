@@ -89,7 +89,6 @@ export class LinkedAbort {
   }
 }
 
-/** Whether a value is a promise, or can be awaited like one. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return (
     typeof value === 'object' &&

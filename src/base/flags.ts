@@ -39,7 +39,7 @@ export interface FlagDetails {
   readonly fallback?: unknown;
   /** The default as text for the help. Needed if the table of options does not contain the default. */
   readonly shownDefault?: string;
-  /** Whether the flag may be repeated. For an option that takes a list. */
+  /** Whether the flag may be repeated, for an option that takes a list. */
   readonly isRepeated?: boolean;
   /**
    * The factor from the unit of the flag to the unit of the option, such as 1,000 for a flag in seconds and
@@ -199,7 +199,6 @@ export function optionsOf(
  */
 const MAX_LEFT = 42;
 
-/** Returns the help: one line for each flag. */
 export function helpOf(flags: Flags): string {
   const left = flags.map(({ name, placeholder }) => `--${name} ${placeholder}`);
   const width = Math.min(MAX_LEFT, Math.max(...left.map(words => words.length)));

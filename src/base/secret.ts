@@ -40,7 +40,7 @@ const known = new Map<string, Known>();
  */
 let byLength: readonly (readonly [string, Known])[] | undefined;
 
-/** Once a `Secret` is garbage-collected, errors may show its value again. */
+/** Calls `release` after a `Secret` is garbage-collected. Errors may then show its value again. */
 const unused = new FinalizationRegistry<() => void>(release => release());
 
 /**

@@ -162,7 +162,6 @@ export function mergeRanges<T extends Window>(
   return result;
 }
 
-/** Formats a window for messages. */
 export function shownRange(window: Window): string {
   const { fromDate, toDate } = datesOf(window);
   return `${fromDate} to ${toDate}`;

@@ -169,7 +169,7 @@ interface Instant {
  * caller passes times.
  */
 export class DeliveredTime {
-  /** When the last bytes arrived, if they were a heartbeat. */
+  /** When the last bytes arrived. `undefined` if they were not only heartbeats. */
   #heartbeat: Instant | undefined;
   /** How late the last events arrived, in milliseconds. Later heartbeats may be equally late. */
   #delayMs = 0;

@@ -172,8 +172,8 @@ class Review implements RewriteOutcome {
     try {
       ids.read(record, 0, record.length);
     } catch {
-      // An id of the post cannot be read. Returns true, so that `hideDeleted` reads the post. It
-      // throws an error about the id, unless it hides the post for another reason.
+      // An id of the post cannot be read. Returns true, so that `hideDeleted` reads the post.
+      // `hideDeleted` throws an error about the id, unless it hides the post for another reason.
       return true;
     }
     return isSuspect(this.#tombstones, ids, this.#countries);

@@ -42,7 +42,7 @@ export interface ComplianceRun {
   readonly urls: readonly URL[];
   /** The result of `Account.serviceAt` for the first of these URLs. */
   readonly service: { readonly service?: string };
-  /** The start in epoch milliseconds, if it is in the past. */
+  /** The start in epoch milliseconds. `undefined` to start with new events. */
   readonly since: number | undefined;
   /** Creates the replay that fetches the events of a gap. Absent if gaps are only reported to `onGap`. */
   readonly replayOf:

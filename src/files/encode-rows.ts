@@ -117,7 +117,6 @@ export class JoinedBytes {
     this.byteLength += bytes.length;
   }
 
-  /** Returns the bytes since the last call. */
   take(): Buffer {
     const pieces = this.#pieces;
     this.#pieces = [];

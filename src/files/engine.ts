@@ -46,7 +46,10 @@ export class Engine implements PostEngine {
     );
   }
 
-  /** Whether the flow has a complete plan, so that this engine can write or encode its rows. */
+  /**
+   * Whether this engine can write or encode the rows of a flow. The flow needs a complete plan, and
+   * no other engine may be running that plan.
+   */
   canRun(input: AsyncIterable<unknown>): boolean {
     const plan = Plan.in(input);
     return plan?.isComplete === true && (plan.shared === undefined || plan.shared.engine === this);
@@ -178,7 +181,6 @@ export async function* bytesOfFile({
   yield { items: last === undefined ? [] : [last], cursor, origin };
 }
 
-/** Creates a flow from a source of whole files. */
 export function fileFlow(open: FileSource, identity: FlowIdentity): Flow<FileBytes> {
   return new OwnFlow(
     async function* (run) {

@@ -56,7 +56,7 @@ export interface PostEngine {
 
 interface PlanParts {
   readonly source: PlanSource;
-  /** Called when a run begins. */
+  /** Called when a run begins. Throws to refuse the run. */
   readonly check?: (() => void) | undefined;
   readonly shared?: SharedPosts | undefined;
   /** Whether `routeByTag` comes before the `tee` whose branches share the posts. */
@@ -188,7 +188,6 @@ export class Plan implements FlowPlan {
     return this.#parts.steps;
   }
 
-  /** How a file is converted to records. */
   get decoding(): Decoding {
     const { gunzip, limits, records } = this.#parts;
     if (limits === undefined || records === undefined)

@@ -11,7 +11,6 @@ import { type EngineBatch, ItemColumns, ItemRows, type Rows } from './rows.js';
 export interface Step {
   /** How a checkpoint records the step. */
   readonly identity?: FlowStep | undefined;
-  /** The columns that `pass` reads. */
   readonly columns?: readonly RecordColumn[];
   /**
    * Whether the step can be part of a plan. Must be false if the step passes items to a function of the

@@ -64,7 +64,6 @@ const MAX_CONTENT_BYTES = 16 * 1024 * 1024;
  * script for the threads is missing.
  */
 export class FileDecoder implements Decoder {
-  /** The threads, once they have started. */
   threads: Threads | undefined;
   readonly #setup: FileSetup;
   /** The functions that read columns on the main thread. Created for the first file that is decoded there. */

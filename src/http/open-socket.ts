@@ -12,7 +12,6 @@ const PLAIN = { highWaterMark: 64 * 1024 };
 const TLS = { highWaterMark: 16 * 1024, ALPNProtocols: ['http/1.1'] };
 
 export interface OpenSocketOptions {
-  /** The proxy to use, if any. */
   readonly proxy?: HttpProxy | undefined;
   /** The time limit for connecting, opening the tunnel and the TLS handshake together, in milliseconds. */
   readonly timeoutMs: number;

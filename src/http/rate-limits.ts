@@ -188,7 +188,7 @@ export class RateLimiter {
     return permit;
   }
 
-  /** All rates that apply. */
+  /** The rates of the account, and the rate that the service has named in a response. */
   get rates(): readonly Rate[] {
     return this.#learned === undefined ? this.#rates : [...this.#rates, this.#learned];
   }

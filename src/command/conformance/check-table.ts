@@ -422,7 +422,7 @@ export const CHECKS: readonly Check[] = [
     },
   }),
   ...checksOf('replay', {
-    // Checks of streams. They open no stream.
+    // Checks of streams. The service must refuse each request, so no stream is opened.
     'a replay without login': unauthorized(),
     'a replay without gzip': {
       rule: 'A stream without `Accept-Encoding: gzip` is 406.',

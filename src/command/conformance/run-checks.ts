@@ -33,7 +33,6 @@ export interface ChosenChecks {
   readonly posts: number;
 }
 
-/** A difference from the service's documentation. */
 export interface Difference extends Mismatch {
   readonly rule: string;
 }
