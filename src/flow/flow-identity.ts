@@ -6,8 +6,8 @@ type Options = Readonly<Record<string, Json | undefined>>;
 
 /**
  * Describes how two flows differ. Returns `undefined` if they are the same. Called when a run
- * resumes from a checkpoint. Otherwise the lines of different flows could be mixed in the same
- * files.
+ * resumes from a checkpoint. Without this check, lines of different flows could be mixed in the
+ * same files.
  */
 export function flowDifference(before: FlowIdentity, now: FlowIdentity): string | undefined {
   const length = Math.max(before.length, now.length);

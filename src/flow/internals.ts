@@ -28,7 +28,10 @@ export interface Internals {
   readonly encoding?: object;
   /** How `tee` runs this sink as a branch, for example a `FileSink`. */
   readonly branch?: object;
-  /** Set for an error about the combination of stages. Every item would cause the same error. */
+  /**
+   * Set for an error about the combination of stages. Every item would cause the same error, so the
+   * option `damaged` does not skip such items.
+   */
   readonly isAboutStages?: boolean;
 }
 

@@ -11,7 +11,10 @@ export interface SourcePart {
 
 export type OpenSource<Part extends SourcePart> = (pull: Run) => AsyncIterable<Part>;
 
-/** How many batches without a cursor a source may deliver while the other sources wait for a cursor. */
+/**
+ * A source may deliver this many batches without a cursor. Until then, the other sources wait for
+ * its next cursor.
+ */
 const MAX_SEGMENT = 256;
 /**
  * How long, in milliseconds, the other sources wait for the next cursor of a source that has no batch ready.

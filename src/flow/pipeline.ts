@@ -264,7 +264,6 @@ async function run({ source, stages, sink, options }: PipelineArguments): Promis
   }
 }
 
-/** Publishes a diagnostics message for each batch of the source. */
 async function* watchedBatches<T>(batches: Batches<T>): Batches<T> {
   for await (const batch of batches) {
     publish('batch', () => ({ items: batch.items.length, hasCursor: batch.cursor !== undefined }));

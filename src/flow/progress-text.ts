@@ -10,7 +10,6 @@ interface Sample {
 /** How an incomplete run has ended. `interrupted` means that the run was aborted. */
 export type HowEnded = 'failed' | 'interrupted';
 
-/** Separates the parts of a progress line. */
 export const SEPARATOR = ', ';
 
 /**
@@ -157,7 +156,6 @@ function duration(ms: number): string {
   return `${Math.floor(ms / HOUR)} h ${Math.floor((ms % HOUR) / MINUTE)} min`;
 }
 
-/** Formats a past time for messages. */
 export function shownTime(at: Date | undefined): string {
   return at === undefined ? 'an earlier run' : minute(at.getTime());
 }

@@ -39,7 +39,6 @@ export type Source<T> = AsyncIterable<T> | WebReadable<T>;
  */
 export type WritableSink<In> = Writable | WebWritable<In> | StreamSink<In>;
 
-/** The items of a source. */
 export type ItemOf<From> =
   From extends AsyncIterable<infer Item>
     ? Item
@@ -75,7 +74,10 @@ export type SinkArgument<In, S> = [S] extends [SinkFor<Fed<In>>]
     ? 'Nothing reads what it makes: put a sink after it, such as files() or collect()'
     : WrongStage<In, S>;
 
-/** An argument that must be an operator, or that may be a sink because the next argument may be options. */
+/**
+ * An argument that is an operator or a sink. It may be a sink, because the next argument may be
+ * options.
+ */
 export type EitherArgument<In, S> = [S] extends [EitherFor<Fed<In>>]
   ? S | EitherFor<Read<In>>
   : WrongStage<In, S>;
@@ -131,7 +133,10 @@ declare const untyped: unique symbol;
  */
 type Read<In> = [In] extends [Untyped] ? unknown : In;
 
-/** The item type that an argument must accept. After a Node `Duplex`, `never`, which every stage accepts. */
+/**
+ * The item type that an argument must accept. After a Node `Duplex`, it is `never`, which every
+ * stage accepts.
+ */
 type Fed<In> = [In] extends [Untyped] ? never : In;
 
 export type Callable = (...args: never) => unknown;
