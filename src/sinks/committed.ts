@@ -23,7 +23,7 @@ import { UncommittedRows } from './commit/uncommitted-rows.js';
 
 export type { WriteRange };
 
-/** Options of `committed` that control how rows are committed, whatever the rows are. */
+/** The options of `committed` that do not depend on the type of the rows. */
 interface CommitOptions<Tx> {
   /**
    * Reads the string that `save` saved last, in the same transaction as the rows that are about to be
@@ -51,9 +51,9 @@ interface CommitOptions<Tx> {
    */
   readonly transaction?: ((work: (tx: Tx) => Promise<void>) => unknown) | undefined;
   /**
-   * A file for records that cannot be used, like the option `damaged` of `files`. It contains each record
-   * once that `onDamaged` of an earlier stage would get, and each item once that `encode` cannot encode. The
-   * file is on disk before `save` gets a string that includes the size of the file.
+   * A file for records that cannot be used, like the option `damaged` of `files`. It contains the records that
+   * `onDamaged` of an earlier stage would get, and the items that `encode` cannot encode. Each of them is in
+   * the file once. The file is on disk before `save` gets a string that includes the size of the file.
    * @default the first such record ends the run
    */
   readonly damaged?: string | undefined;
@@ -180,7 +180,8 @@ const OPTIONS = {
  * Writes every item exactly once to your own target, such as a database or an API. Your functions write rows,
  * and save a checkpoint with them in one transaction. The checkpoint is a string with the cursor to resume
  * from. Like a checkpoint of `files`, it is refused if it belongs to another flow. After a crash, the same
- * script continues after the last commit. After a complete run, the same script opens nothing.
+ * script continues after the last commit. After a complete run, the same script writes nothing and sends no
+ * requests.
  *
  * Accepts any items: posts, or rows created by `map(tables.toRow(columns))`. With `encode`, `write` gets blocks
  * of bytes instead, such as CSV for `COPY`. Posts of stored files are then encoded in several threads. With a
@@ -297,7 +298,7 @@ export function committedResult(
 
 type CommittedConfig = Checked<AnyCommittedOptions, typeof OPTIONS> & { readonly rows: number };
 
-/** What `tee` reads from a sink `committed` that ends one of its branches. */
+/** The parts of a sink `committed` that `tee` needs if the sink ends one of its branches. */
 export class CommittedSink {
   readonly fs: FileSystem;
   readonly options: CommittedConfig;

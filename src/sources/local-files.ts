@@ -135,8 +135,8 @@ interface LocalFile {
 }
 
 /**
- * A function that returns the identity of a file in cursors. It is needed, because two folders of a list may
- * contain the same names.
+ * Returns the name by which a cursor identifies a file. The name below a folder is not enough, because two
+ * folders of a list may contain the same names.
  */
 type KeyOf = (file: LocalFile) => string;
 

@@ -194,9 +194,8 @@ const MAX_DEPTH = 32;
 const NO_ROOT = 2n ** 64n - 1n;
 
 /**
- * Returns whether an LMDB file has every page that a root refers to. The number of pages in the root does not
- * tell, because the last pages may be free and not written yet. Therefore, this reads all pages that refer to
- * other pages.
+ * Returns whether an LMDB file has every page that a root refers to. Counting the pages is not enough, because
+ * the last pages may be free and not written yet. Therefore, this reads all pages that refer to other pages.
  *
  * @param meta the meta page of the root
  */

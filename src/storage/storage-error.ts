@@ -11,8 +11,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   ENOENT: 'The folder is gone, or its disk is read-only: choose another path',
   EISDIR: 'A folder has that name: choose another path',
   ENOTDIR: 'A file is where a folder is needed: choose another path',
-  // A name is in use. It may be a file with the name of a folder that must be created, a name that another
-  // process has created since the check, or a name in different case.
+  // This code has several causes. A file may have the name of a folder that must be created. Another process
+  // may have created the name since the check. Or a name exists in different case.
   EEXIST: 'Something else has that name: choose another path',
   ELOOP: 'A symbolic link has that name: choose another path',
   ENAMETOOLONG: 'The name is too long: choose another path',

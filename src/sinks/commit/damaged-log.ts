@@ -118,7 +118,7 @@ export class DamagedLog implements DamagedRecords {
   }
 
   /**
-   * Called when a commit begins.
+   * Computes `settled` when a commit begins.
    *
    * @param cursor The cursor that is committed; absent if all items were read.
    */

@@ -41,7 +41,7 @@ import { type FileSinkConfig, onlyOutput } from './file-sink-run.js';
 import type { Written } from './run-result.js';
 import { runSinks } from './run-sinks.js';
 
-/** What `tee` reads from a file sink that ends one of its branches. */
+/** The parts of a file sink that `tee` needs if the sink ends one of its branches. */
 export class FileSink {
   readonly fs: FileSystem;
   readonly config: FileSinkConfig<unknown>;

@@ -104,8 +104,8 @@ export class TeeCommits {
   }
 
   /**
-   * Called if the source has spent its budget, once a branch has written all items before this cursor. The
-   * branches commit after all of them have ended.
+   * Called for each branch if the source has spent its budget. The branch has then written all items before
+   * this cursor. The branches commit once all of them have ended.
    */
   spent(index: number, cursor: Cursor): void {
     (this.#branches[index] as BranchState).end = cursor;
@@ -149,7 +149,7 @@ export class TeeCommits {
       return before ?? null;
     if (reading.some(input => input === undefined || input.number !== first?.number))
       return undefined;
-    // The cursor has the same form as in `commitIfAll`.
+    // `cursorsOf` in tee-run.ts reads cursors of this form.
     return { tee: ends as readonly Cursor[], inner: first?.cursor ?? null };
   }
 

@@ -301,8 +301,8 @@ export class TeeRun {
   #flowOf(number: number): Flow<unknown> {
     const read = (run: Run) => this.#readFeed(number, run);
     const plan = Plan.in(this.#input);
-    // Only a plan that includes `activities` is complete. Without it, no batch has rows, so the engine is of no
-    // use to the branch.
+    // A plan is complete only if it includes the operator `activities`. Otherwise, no batch has rows, and the
+    // branch does not need the engine.
     if (plan?.isComplete !== true) return new OwnFlow(run => read(run) as Batches<unknown>);
     const engine = () => this.#engine;
     return sharedFlow(plan, {

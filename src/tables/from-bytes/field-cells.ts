@@ -55,7 +55,7 @@ function valuesOf(post: PostInBytes, format: Format) {
   const { values } = post;
   const { startOf, hasEscapes, isObject, isNone, isText, isDigits, is, digitsOfId } = values;
   const { shared, quoted } = OTHER_POSTS[format];
-  /** The indices of the objects that contain the values to read. */
+  /** The indices of the objects that contain the values to read, as returned by `at`. */
   const objects: number[] = [];
   /** How many posts were read, including the current one, and whether the current post is a retweet. */
   let posts = 0;
@@ -76,8 +76,8 @@ function valuesOf(post: PostInBytes, format: Format) {
     format === 'original' ? [createdAt, postedTime] : [postedTime, createdAt];
   const sharedPost = at(shared);
   /**
-   * The author of a retweeted post. In `activity_streams`, an `object` has an author only if it is a
-   * retweeted post.
+   * A value that only retweets have. In `activity_streams`, other posts also have an `object`, but no author in
+   * it.
    */
   const sharedAuthor = format === 'original' ? sharedPost : at('object.actor');
   const [ownQuoted, sharedQuoted] = [at(quoted), at(`${shared}.${quoted}`)];

@@ -371,7 +371,7 @@ function storeBounds(): void {
   }
 }
 
-// The pages of a column.
+// The state of the page that is being filled.
 
 let pageBytes: u32 = 0;
 let pageFirst: u32 = 0;
@@ -588,7 +588,8 @@ function compress(start: usize, end: usize, to: usize): usize {
   let emitted = start;
   let position = start + 1;
   while (position <= limit) {
-    // The steps become longer as long as nothing matches.
+    // The steps become longer as long as nothing matches. Data that does not compress is thus processed
+    // quickly.
     let skip: usize = 32;
     let candidate = start;
     for (;;) {

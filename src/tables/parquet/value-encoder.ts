@@ -157,7 +157,8 @@ export class ValueEncoder {
     const maxBytes = Math.min(Math.floor(plainBytes / 2), MAX_DICTIONARY_BYTES);
     const indexes = this.#free;
     const entries = indexes + 4 * count + MARGIN;
-    // The hash table is doubled when more than half of its slots are in use.
+    // The hash table doubles when more than half of its slots are in use. It therefore has at most 4 slots of 4
+    // bytes for each value.
     const slots = entries + ENTRY_BYTES * count + MARGIN;
     const plain = slots + Math.max(1024, 16 * count) + MARGIN;
     const end = plain + maxBytes + this.#largest + MARGIN;
