@@ -35,7 +35,7 @@ const json: fc.Arbitrary<string> = fc.letrec(tie => ({
   ),
 })).value as fc.Arbitrary<string>;
 
-/** Writes a member name either plainly or with every character escaped. */
+/** Generates the JSON of a member name, either plain or with every character escaped. */
 function written(text: string): fc.Arbitrary<string> {
   const escaped = Array.from(text, (_, at) => text.charCodeAt(at).toString(16).padStart(4, '0'));
   return fc.constantFrom(JSON.stringify(text), `"${escaped.map(hex => `\\u${hex}`).join('')}"`);

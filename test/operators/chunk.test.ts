@@ -84,7 +84,7 @@ describe('chunk', () => {
     let waitedMs = 0;
     for await (const batch of chunk<number>(2, { waitMs: 20 })(live).batches()) {
       seen.push([batch.items, batch.cursor]);
-      // An assertion must not fail here. Otherwise, the run would wait for the source, and the
+      // Does not assert here. If an assertion failed, the run would wait for the source, and the
       // source would wait for `released()`.
       if (seen.length === 2) {
         waitedMs = performance.now() - began;

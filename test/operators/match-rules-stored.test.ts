@@ -382,7 +382,7 @@ describe('a list of rules for matchRules on stored files', () => {
       );
       const other = original({ ...PLAIN, id: '1001', text: 'rain' }).raw.toString();
       const paths = await store(texts.map(text => gz([text, other])));
-      // A tag has at most 255 characters.
+      // A tag has at most 255 characters, so several tags make up most of the line.
       const long = [...'abcdef'].map(letter => ({ value: 'snow', tag: letter.repeat(200) }));
       const rules = [...long, ...lengths.map(rule)];
       const options = { isRouted: false };

@@ -26,7 +26,7 @@ const EVENT = '{"delete":{"status":{"id_str":"5","user_id_str":"6"},"timestamp_m
 describe('detached()', () => {
   it('copies an activity out of a large buffer, with all properties already read', () => {
     const post = new Activity(inBlock(POST));
-    // When a property is read, the activity stores the positions of members.
+    // Reads a property first, so that the activity has stored the positions of its members.
     expect(post.format).toBe('original');
     const [held] = detached([post]);
     expect(held).toBe(post);

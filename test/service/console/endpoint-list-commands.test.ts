@@ -70,7 +70,7 @@ describe('the commands that the console shows', () => {
   );
 
   it.skipIf(!hasCurl)('run in a shell with curl (skipped without curl)', async () => {
-    // The first of these needs rules, and the second never ends.
+    // The first of these commands needs rules, and the second never ends.
     const others = ['Replay of what matches the rules', 'Compliance events'];
     const all = endpoints().filter(({ name, curl }) => curl && !others.includes(name));
     // All commands run concurrently in one shell. On a busy machine, running one after the other
