@@ -45,8 +45,8 @@ export const jobs: Question = {
 };
 
 /**
- * Downloads the files of the job that `jobs` measures, and writes posts to files by tag. The bound,
- * which no implementation can beat, is the one of the benchmark `stored-files`.
+ * Downloads the files of the job that `jobs` measures, and writes posts to files by tag. The bound
+ * that no implementation can beat comes from the benchmark `stored-files`.
  */
 export const jobsToFiles: Question = {
   name: 'jobs-to-files',

@@ -12,7 +12,7 @@ const ROUNDS = 3;
 interface Writer {
   readonly name: string;
   readonly module: string;
-  /** The query to run on the writer's output. Undefined for bounds. */
+  /** The query to run on the writer's output. Absent if the writer is only a bound. */
   readonly query?: string;
 }
 

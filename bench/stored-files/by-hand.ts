@@ -14,7 +14,7 @@ export interface Task {
 /**
  * A loop that is written only for these files and this task, in two worker threads. It checks
  * nothing, does not keep the order of posts, and cannot resume after a crash. It shows how much
- * faster a library could be if it gave up all of these.
+ * faster a library could be without these guarantees.
  */
 export async function run({ files, out }: Work): Promise<void> {
   const next = new Int32Array(new SharedArrayBuffer(4));

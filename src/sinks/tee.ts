@@ -52,7 +52,7 @@ const OPTIONS = {
 // infers the type of the items from the call around `tee`. Outside a call, `In` is `never`, and any sink
 // fits.
 
-/** The type `In`, in a form from which the compiler does not infer `In`. */
+/** Prevents the compiler from inferring `In` from a branch. The call around `tee` determines `In`. */
 type Known<In> = [In][In extends unknown ? 0 : never];
 
 /** The type that a branch must have. `Before` is the union of the branches before it. */

@@ -16,8 +16,8 @@ import {
 export interface UsageRow {
   readonly publisher: string;
   /**
-   * The name of the product. `null` for the publisher as a whole; an activity that two products delivered is
-   * counted once there.
+   * The name of the product, or `null` for the publisher as a whole. In the row for the publisher, an activity
+   * that two products delivered is counted once.
    */
   readonly product: string | null;
   /** The period: `2024-05`, or `2024-05-31` in a report by day. */

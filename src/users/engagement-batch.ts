@@ -34,7 +34,7 @@ export interface BatchResponse {
   /** The totals of each grouping, by the name of the grouping. */
   readonly totals: ReadonlyMap<string, CountTree>;
   readonly problems: readonly EngagementProblem[];
-  /** Set if no post in the batch has totals: the service's refusal. */
+  /** The service's refusal. Set if no post in the batch has totals. */
   readonly refused?: AuthorizationError | undefined;
 }
 
@@ -77,7 +77,7 @@ function ask(
       tokenSecret: user.secret,
     },
     async (response): Promise<BatchResponse> => {
-      // This header is undocumented.
+      // This header is undocumented. It has the number of requests that the account may send per minute.
       const requests = Number(response.headers['x-per-minute-limit']);
       if (Number.isSafeInteger(requests) && requests > 0)
         account.rateLimiter('engagement', url).learn({ requests, perMs: MINUTE });
@@ -214,8 +214,8 @@ function countOf(value: unknown, where: string, origin: string): bigint {
 }
 
 /**
- * Lists one problem for each post that an error concerns. If an error has only the number of posts, the posts
- * are taken from the separate list.
+ * Lists one problem for each post that an error concerns. Some errors have only the number of posts. These
+ * posts are in a separate list of the response.
  */
 function problemsOf(
   body: ReadonlyMap<string, unknown>,
