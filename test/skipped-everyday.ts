@@ -93,12 +93,12 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'decodeFile leaves a file with more records and messages than the limit to the pipeline stages',
   ],
   'test/files/decoded-file.test.ts': [
-    'is released only after all its lines are written, whatever the chunks',
+    'is released only after all its lines are written, for any chunk sizes',
   ],
   'test/files/engine-job-files.test.ts': [
-    'produce the same output as on the main thread, whatever the faults',
+    'produce the same output as on the main thread, with any faults of the download',
     'leave no threads behind on an abort, and continue from the checkpoint',
-    'fail with ENOSPC on a full disk, and continue once there is space',
+    'cause ENOSPC on a full disk, and the run continues once there is space',
   ],
   'test/files/engine.test.ts': [
     'produce the same output as on the main thread if outputs span several inputs',
@@ -108,19 +108,19 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
   ],
   'test/flow/progress.test.ts': [
     'the progress shows why',
-    'the progress names the setting that limits the connections a replay waits for',
+    'the progress names the setting limits.replay while a replay waits for the connection limit',
     'the progress shows a wait for the connection limit',
-    'the progress shows a wait for a rate limit, even if a queued call waits',
+    'the progress shows a wait for a rate limit, even if another call waits in the queue',
   ],
-  'test/http/open-socket-tls.test.ts': ['search, counts and replay work through an'],
+  'test/http/open-socket-tls.test.ts': ['search, counts and replay receive data through an'],
   'test/http/open-socket.test.ts': [
     'fails with the same kind of error as without a proxy, and names the proxy:',
     'is retried after the proxy responds with 502, closes the connection or is slow',
   ],
   'test/http/request-decode-body.test.ts': [
-    'causes an error beyond 16 MiB if it expands two hundredfold, but not if it expands less',
+    'causes an error if it expands two hundredfold to more than 16 MiB, but not if it expands less',
   ],
-  'test/http/response-handler.test.ts': ['fails as stalled if no byte arrives before its start'],
+  'test/http/response-handler.test.ts': ['fails as stalled if none of its bytes arrives in time'],
   'test/http/service-time.test.ts': [
     'computes its windows from the clock of the service if the local clock is',
     'ends by the clock of the service if the local clock is',
@@ -130,11 +130,15 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'receive each post of their language exactly once, even after an aborted run',
   ],
   'test/jobs/fetch-job-file.test.ts': ['is explained in the error'],
-  'test/jobs/download-job.test.ts': ['names a large file and its damage if the file stays damaged'],
+  'test/jobs/download-job.test.ts': [
+    'names a large file and its damage in the error if the file stays damaged',
+  ],
   'test/jobs/job-files.test.ts': ['closes its temporary files when a run ends early'],
   'test/jobs/run-job.test.ts': ['fails if the quote expires while it waits'],
   'test/jobs/stored-job-file.test.ts': ['is delivered through a temporary file if it is large'],
-  'test/json/frame-objects.test.ts': ['frame-objects-wasm.ts is up to date with frame-objects.as'],
+  'test/json/frame-objects.test.ts': [
+    'frame-objects-wasm.ts contains the compiled frame-objects.as',
+  ],
   'test/operators/gunzip.test.ts': [
     'needs little memory for a decompression bomb, as a whole file and as a stream',
   ],

@@ -208,7 +208,7 @@ const stored = fc
   });
 
 describe('decodeFile', () => {
-  it('finds the same posts as the pipeline stages, or leaves the file to the stages', async () => {
+  it('finds the same posts as the stages of the pipeline, or returns undefined for a file that only the stages can read', async () => {
     let decoded = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -228,7 +228,7 @@ describe('decodeFile', () => {
     expect(decoded).toBeGreaterThan(bySuite(25, 100));
   });
 
-  it('decodes a file of valid posts, whatever its line ends', async () => {
+  it('decodes a file of valid posts with any line ends', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(post, ends)), async lines => {
         const file = gzipSync(lines.flat().join(''));

@@ -54,7 +54,7 @@ async function store(name: string, posts: readonly Buffer[]): Promise<string> {
 const LARGE = postsOf(Array.from({ length: 3000 }, (_, index) => (index * 37) % 2000));
 
 describe('the memory of a file that a worker thread decoded', () => {
-  it('is released only after all its lines are written, whatever the chunks', async () => {
+  it('is released only after all its lines are written, for any chunk sizes', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(
@@ -180,8 +180,8 @@ describe('the memory of a file that a worker thread decoded', () => {
   );
 });
 
-describe('a changed post of a decoded file', () => {
-  it('is placed after all posts that were changed earlier', async () => {
+describe('a post of a decoded file that is replaced by a longer one', () => {
+  it('is stored after all posts that were replaced earlier', async () => {
     const kind = { name: 'text', mark: () => 0, item: (record: Buffer) => record };
     const bounds = { starts: Uint32Array.of(0, 2), lengths: Uint32Array.of(1, 1) };
     const contents = {
@@ -217,30 +217,27 @@ describe('a changed post of a decoded file', () => {
     expect(sent.map(({ buffer }) => buffer.byteLength)).toEqual([10]);
   });
 
-  it.each([0, 2])(
-    'is written to the path that the changed post gets, with %i threads',
-    async workers => {
-      const asked = askedOfThreads();
-      const lines = ['1', '2'].map(
-        id =>
-          `{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":${id},"id_str":"${id}","text":"","lang":"en","user":{"id":3,"id_str":"3","screen_name":"a","name":"A"}}\n`,
-      );
-      const input = await store(`replaced-${workers}.jsonl.gz`, lines.map(Buffer.from));
-      await using tombstones = await openTombstones(at(`tombstones-${workers}`));
-      await tombstones.record([ofPost('delete', '2')]);
-      const out = at(`replaced-out-${workers}`);
-      await pipeline(
-        localFiles(input),
-        gunzip(),
-        jsonLines(),
-        activities(),
-        withoutDeleted(tombstones, { mask: true }),
-        files({ path: `${out}/{lang}.jsonl`, workers }),
-      );
-      // A masked post has no language, so it is in `und.jsonl`.
-      expect(await readFile(`${out}/en.jsonl`, 'utf8')).toBe(lines[0]);
-      expect(await readFile(`${out}/und.jsonl`, 'utf8')).toContain('"hidden":"deleted"');
-      expect(asked('replace')).toBe(workers === 0 ? 0 : 1);
-    },
-  );
+  // A masked post has no language, so it is in `und.jsonl`.
+  it.each([0, 2])('is written to the path of its new content, with %i threads', async workers => {
+    const asked = askedOfThreads();
+    const lines = ['1', '2'].map(
+      id =>
+        `{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":${id},"id_str":"${id}","text":"","lang":"en","user":{"id":3,"id_str":"3","screen_name":"a","name":"A"}}\n`,
+    );
+    const input = await store(`replaced-${workers}.jsonl.gz`, lines.map(Buffer.from));
+    await using tombstones = await openTombstones(at(`tombstones-${workers}`));
+    await tombstones.record([ofPost('delete', '2')]);
+    const out = at(`replaced-out-${workers}`);
+    await pipeline(
+      localFiles(input),
+      gunzip(),
+      jsonLines(),
+      activities(),
+      withoutDeleted(tombstones, { mask: true }),
+      files({ path: `${out}/{lang}.jsonl`, workers }),
+    );
+    expect(await readFile(`${out}/en.jsonl`, 'utf8')).toBe(lines[0]);
+    expect(await readFile(`${out}/und.jsonl`, 'utf8')).toContain('"hidden":"deleted"');
+    expect(asked('replace')).toBe(workers === 0 ? 0 : 1);
+  });
 });

@@ -147,7 +147,7 @@ async function withGoodRun(files: readonly ServedFile[], options: RunOptions) {
 }
 
 describe('job files decoded by worker threads', () => {
-  it('produce the same output as on the main thread, whatever the faults', async () => {
+  it('produce the same output as on the main thread, with any faults of the download', async () => {
     const folder = await temporaryFolder();
     const scans = vi.spyOn(DecodedFile.prototype, 'write');
     let round = 0;
@@ -187,7 +187,7 @@ describe('job files decoded by worker threads', () => {
     expect(scans.mock.calls.length).toBeGreaterThan(20);
   });
 
-  it('are decoded in list order, in whatever order they arrive', async () => {
+  it('are decoded in the order of the list even if they arrive in another order', async () => {
     const folder = await temporaryFolder();
     const served = await jobServer({ files: servedFiles(16) });
     // Of every four files, the first one arrives last. By then, the other three have been
@@ -271,7 +271,7 @@ describe('job files decoded by worker threads', () => {
     }
   });
 
-  it('fail with ENOSPC on a full disk, and continue once there is space', async () => {
+  it('cause ENOSPC on a full disk, and the run continues once there is space', async () => {
     const lines = (file: number) =>
       Array.from({ length: 100 }, (_, at) => {
         const id = 1 + file * 100 + at;

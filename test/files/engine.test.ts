@@ -275,7 +275,7 @@ describe('stored files processed by worker threads', () => {
     },
   );
 
-  it('are read on the main thread if concat() changes their cursors', async () => {
+  it('are all written by a pipeline of concat() with a checkpoint', async () => {
     const folder = await temporaryFolder();
     const paths = await store(folder, [gz([post(1, ['a'])]), gz([post(2, ['a'])])]);
     const out = path.join(folder, 'out.jsonl');
@@ -289,7 +289,7 @@ describe('stored files processed by worker threads', () => {
     expect(posts).toBe(2);
   });
 
-  it('can be written without activities() in the pipeline', async () => {
+  it('are written in a pipeline without activities()', async () => {
     const folder = await temporaryFolder();
     const paths = await store(folder, [gz([post(1, ['a']), post(2, [])])]);
     const out = path.join(folder, 'out.jsonl');
@@ -327,7 +327,7 @@ describe('stored files processed by worker threads', () => {
     expect(await threads()).toBeLessThanOrEqual(before);
   });
 
-  it('fail with ENOSPC when the disk is full', async () => {
+  it('cause ENOSPC when the disk is full', async () => {
     const folder = await temporaryFolder();
     const paths = await store(
       folder,
@@ -344,7 +344,7 @@ describe('stored files processed by worker threads', () => {
 });
 
 it.each(['open', 'write', 'close'])(
-  'the error of a failing disk names the output file that a worker thread writes: %s (faults disks files-by-threads/EIO)',
+  'the error of a failing disk names the output file that a worker thread writes: %s (regression: faults disks files-by-threads/EIO)',
   async failing => {
     const line = (id: number) =>
       `{"created_at":"Wed Oct 1${id} 20:19:24 +0000 2018","id":${id},"id_str":"${id}","text":"a"}\n`;
@@ -370,7 +370,7 @@ it.each(['open', 'write', 'close'])(
   },
 );
 
-describe('stored files read by a function of the caller', () => {
+describe('stored posts read in a loop of the caller', () => {
   it('arrive in small batches in order, with a cursor after the last post of each file', async () => {
     const folder = await temporaryFolder();
     const counts = [150, 128, 0, 1];

@@ -27,42 +27,45 @@ async function storedFile(content: string): Promise<string> {
   return file;
 }
 
-describe.each(['original', 'activity_streams'] as const)('a file of %s posts', format => {
-  const minute = Date.UTC(2022, 9, 3, 6);
-  const posts = samplePosts(minute, { postsPerMinute: 60, format });
-  const content = posts.map(({ raw }) => `${raw}\n`).join('');
+describe.each(['original', 'activity_streams'] as const)(
+  'a file of posts in the format %s',
+  format => {
+    const minute = Date.UTC(2022, 9, 3, 6);
+    const posts = samplePosts(minute, { postsPerMinute: 60, format });
+    const content = posts.map(({ raw }) => `${raw}\n`).join('');
 
-  it.each([0, 1])(
-    'is decoded as a whole whichever operators follow, with %d threads',
-    async workers => {
-      const blocks = filesInBlocks();
-      const file = await storedFile(content);
-      const out = await temporaryFolder();
-      const tombstones = await openTombstones(path.join(out, 'tombstones'));
-      await pipeline(
-        localFiles(file),
-        gunzip(),
-        jsonLines(),
-        activities(),
-        matchRules(RULES),
-        sample({ ratio: 0.9 }),
-        dedupe(),
-        withoutDeleted(tombstones),
-        files({ path: path.join(out, '{author}/{day}.jsonl'), workers }),
-      );
-      await pipeline(
-        localFiles(file),
-        gunzip(),
-        jsonLines(),
-        activities(),
-        routeByTag(),
-        csv({ path: path.join(out, '{tag}.csv'), columns: ['id', 'text'], workers }),
-      );
-      await tombstones.close();
-      expect(blocks()).toBe(0);
-    },
-  );
-});
+    it.each([0, 1])(
+      'is decoded as a whole with any operators after it, with %d threads',
+      async workers => {
+        const blocks = filesInBlocks();
+        const file = await storedFile(content);
+        const out = await temporaryFolder();
+        const tombstones = await openTombstones(path.join(out, 'tombstones'));
+        await pipeline(
+          localFiles(file),
+          gunzip(),
+          jsonLines(),
+          activities(),
+          matchRules(RULES),
+          sample({ ratio: 0.9 }),
+          dedupe(),
+          withoutDeleted(tombstones),
+          files({ path: path.join(out, '{author}/{day}.jsonl'), workers }),
+        );
+        await pipeline(
+          localFiles(file),
+          gunzip(),
+          jsonLines(),
+          activities(),
+          routeByTag(),
+          csv({ path: path.join(out, '{tag}.csv'), columns: ['id', 'text'], workers }),
+        );
+        await tombstones.close();
+        expect(blocks()).toBe(0);
+      },
+    );
+  },
+);
 
 it('a file with a damaged record is processed in blocks', async () => {
   const blocks = filesInBlocks();

@@ -54,7 +54,7 @@ describe('ItemRows', () => {
     );
   });
 
-  it('has a length, a start and a mark for every item of a batch of any size', () => {
+  it('has lengths, starts and marks for as many items as a batch has', () => {
     for (const count of [1, 63, 64, 65, 129, 300, 1_000]) {
       const { lengths, starts, marks } = itemRows(count);
       const each = (numbers: Uint32Array) =>
@@ -112,7 +112,7 @@ describe('the posts of a decoded file', () => {
     );
   });
 
-  it('become posts with their tags when they are routed, even in a slice', async () => {
+  it('are routed with their tags, even in a slice', async () => {
     const routed = rowsOf(2).routed(Uint32Array.of(1, 0), [['-'], ['a', 'b']], (tag, post) => [
       tag,
       (post as Activity).id,
@@ -123,7 +123,7 @@ describe('the posts of a decoded file', () => {
     ]);
   });
 
-  it('accept longer and shorter replacements of their posts', async () => {
+  it('can be replaced by longer and shorter posts', async () => {
     const rows = rowsOf(3);
     const [long, short] = [rowsOf(1_001).slice(1_000, 1_001), rowsOf(3).slice(2, 3)];
     const [first] = await long.items();

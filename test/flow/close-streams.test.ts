@@ -157,21 +157,21 @@ const aborted = () => AbortSignal.abort(reason);
 const ENDS: Readonly<
   Record<string, { run(source: Source<unknown>): Promise<unknown>; readonly error?: unknown }>
 > = {
-  'its sink fails before it reads': {
+  'the sink fails before it reads': {
     run: source => pipeline(source, failsUnread),
     error: failure,
   },
-  'its sink fails at an item': { run: source => pipeline(source, failsAtItem), error: failure },
-  'its sink ends before it reads': { run: source => pipeline(source, async () => {}) },
-  'it is aborted before': {
+  'the sink fails at an item': { run: source => pipeline(source, failsAtItem), error: failure },
+  'the sink ends before it reads': { run: source => pipeline(source, async () => {}) },
+  'the run is aborted before it starts': {
     run: source => pipeline(source, collect(), { signal: aborted() }),
     error: reason,
   },
-  'it is aborted before, into a Writable': {
+  'a run into a Writable is aborted before it starts': {
     run: source => pipeline(source, new PassThrough(), { signal: aborted() }),
     error: reason,
   },
-  'it is aborted while it reads': {
+  'the run is aborted while the sink reads': {
     run: source => {
       const controller = new AbortController();
       const abort = () => setImmediate(() => controller.abort(reason));
@@ -179,7 +179,7 @@ const ENDS: Readonly<
     },
     error: reason,
   },
-  'its checkpoint cannot be opened': {
+  'the checkpoint cannot be opened': {
     run: async source => {
       const checkpoint = path.join(folder, 'checkpoint.json');
       await mkdir(checkpoint);
@@ -187,28 +187,28 @@ const ENDS: Readonly<
     },
     error: expect.objectContaining({ code: 'ERR_STORAGE' }),
   },
-  'it takes nothing': { run: source => pipeline(source, take(0), collect()) },
-  'it takes one item': { run: source => pipeline(source, take(1), collect()) },
-  'it takes nothing before a Transform': {
+  'take(0) stops the run': { run: source => pipeline(source, take(0), collect()) },
+  'take(1) stops the run': { run: source => pipeline(source, take(1), collect()) },
+  'take(0) before a Transform stops the run': {
     run: source => pipeline(source, new PassThrough({ objectMode: true }), take(0), collect()),
   },
-  'a source before it fails, in concat': {
+  'the source before it in concat() fails': {
     run: source => pipeline(concat(failing(), source), collect()),
     error: failure,
   },
-  'a source beside it fails, in merge': {
+  'another source in merge() fails': {
     run: source => pipeline(merge(source, failing()), collect()),
     error: failure,
   },
-  'a source beside it fails in merge, within concat': {
+  'another source in merge() within concat() fails': {
     run: source => pipeline(merge(concat(failing(), source), failing()), collect()),
     error: failure,
   },
-  'an operator is called with it, and the sink fails': {
+  'the sink after an operator that was called with the source fails': {
     run: source => pipeline(tap(() => {})(source as AsyncIterable<unknown>), failsUnread),
     error: failure,
   },
-  'a composed operator is called with it, and the sink fails': {
+  'the sink after a composed operator that was called with the source fails': {
     run: source => {
       const operator = compose(
         tap(() => {}),
@@ -218,16 +218,16 @@ const ENDS: Readonly<
     },
     error: failure,
   },
-  'a later argument is no stage': {
+  'a later argument of pipeline() is not a stage': {
     run: source => pipeline(source, unchecked<Operator<unknown, unknown>>(7), collect()),
     error: expect.any(OptionError),
   },
-  'a loop over concat ends early': {
+  'a loop over concat() ends early': {
     run: async source => {
       for await (const _ of concat(failing(), source)) break;
     },
   },
-  'a loop over concat fails': {
+  'a loop over concat() fails because of another source': {
     run: async source => {
       for await (const _ of concat(failing(), source));
     },
@@ -235,7 +235,7 @@ const ENDS: Readonly<
   },
 };
 
-describe.each(Object.keys(SOURCES))('%s is closed, and the run settles', kind => {
+describe.each(Object.keys(SOURCES))('%s as the source of a run is closed', kind => {
   it.each(Object.keys(ENDS))('when %s', async end => {
     const { source, isClosed } = await SOURCES[kind]!();
     const { run, error } = ENDS[end]!;
@@ -250,7 +250,7 @@ describe('a read stream of a missing file as the source', () => {
   const out = () => path.join(folder, 'out');
   const ENOENT = expect.objectContaining({ code: 'ENOENT' });
 
-  it('rejects a run into csv() that has not opened its output yet', async () => {
+  it('rejects a run into csv() before the output is opened', async () => {
     const run = pipeline(missing(), jsonLines(), activities(), csv({ path: out() }));
     await expect(run).rejects.toEqual(ENOENT);
   });
@@ -307,7 +307,7 @@ describe('a read stream of a missing file as the source', () => {
   });
 });
 
-describe('sinks and stages that are streams', () => {
+describe('sinks and stages of a pipeline that are streams', () => {
   const discard = (options: WritableOptions = {}) =>
     new Writable({ ...options, write: (_item, _encoding, done) => done() });
   const lines = async function* () {
@@ -323,21 +323,21 @@ describe('sinks and stages that are streams', () => {
     await until(() => sink.closed);
   });
 
-  it('are closed by an abort if they are a WritableStream', async () => {
+  it('are closed by an abort if they are WritableStreams', async () => {
     const reasons: unknown[] = [];
     const sink = new WritableStream<string>({ abort: why => void reasons.push(why) });
     await expect(pipeline(lines(), sink, { signal: aborted() })).rejects.toBe(reason);
     expect(reasons).toEqual([reason]);
   });
 
-  it('are closed by an abort if they are a TransformStream', async () => {
+  it('are closed by an abort if they are TransformStreams', async () => {
     const stage = new TransformStream<string, string>();
     const run = pipeline(lines(), stage, new WritableStream<string>(), { signal: aborted() });
     await expect(run).rejects.toBe(reason);
     await expect(stage.readable.getReader().read()).resolves.toMatchObject({ done: true });
   });
 
-  it('are closed by an abort at both ends if they are a { writable, readable } object', async () => {
+  it('are closed by an abort at both ends if they are { writable, readable } objects', async () => {
     const reasons: unknown[] = [];
     const stage = {
       writable: new WritableStream<string>({ abort: why => void reasons.push(why) }),

@@ -30,7 +30,7 @@ describe('a reader with a deadline for each value', () => {
     expect(await timed.next()).toEqual({ done: false, value: 5 });
   });
 
-  it('closes an input that was not read to the end', async () => {
+  it('closes its input when it is closed before the end of the input', async () => {
     const { input, closed } = controlled();
     const timed = new DeadlineReader(input);
     await timed.next(performance.now());

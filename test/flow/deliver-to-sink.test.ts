@@ -23,8 +23,8 @@ const own = async (input: AsyncIterable<number>) => {
 
 it.each<[string, () => unknown, number]>([
   ['a function', () => own, 5],
-  ['a stream of Node', discarding, 5],
-  ['a stream of the web', () => new WritableStream(), 5],
+  ['a Writable of Node', discarding, 5],
+  ['a WritableStream', () => new WritableStream(), 5],
   ['collect()', collect, 5],
   ['stdout(), which counts itself', () => stdout({ stream: discarding() }), 5],
   [
@@ -48,15 +48,18 @@ it.each<[string, () => unknown, number]>([
       ),
     7,
   ],
-])('a run counts each item as written that the sink %s has taken', async (_name, sink, written) => {
-  let summary: RunSummary | undefined;
-  await pipeline(numbers(), unchecked<Sink<number>>(sink()), {
-    onSummary: value => (summary = value),
-  });
-  expect(summary?.written).toBe(written);
-});
+])(
+  'a run counts as written the items that its sink has received: %s',
+  async (_name, sink, written) => {
+    let summary: RunSummary | undefined;
+    await pipeline(numbers(), unchecked<Sink<number>>(sink()), {
+      onSummary: value => (summary = value),
+    });
+    expect(summary?.written).toBe(written);
+  },
+);
 
-it('a run does not count the item that made its sink fail as written', async () => {
+it('a run does not count as written the item at which its sink failed', async () => {
   let summary: RunSummary | undefined;
   const failing = async (input: AsyncIterable<number>) => {
     for await (const item of input) if (item === 4) throw new Error('full');

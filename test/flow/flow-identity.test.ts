@@ -78,8 +78,8 @@ describe('the checkpoint of a run', () => {
 
   const same = <T>(): Operator<T, T> => tap(() => {});
   it.each<[string, Operator<string, string>, Operator<string, string>, RegExp]>([
-    ['an operator more', same(), byItem(), /dedupe\(\) was not in it/],
-    ['an operator less', byItem(), same(), /dedupe\(\) was in it, and is not now/],
+    ['one more operator', same(), byItem(), /dedupe\(\) was not in it/],
+    ['one operator less', byItem(), same(), /dedupe\(\) was in it, and is not now/],
     ['another operator', byItem(), take(3), /dedupe\(\) is now take\(\)/],
     ['another option', byItem(10), byItem(20), /`window` of dedupe\(\) was 10 and is now 20/],
     ['another count', take(2), take(3), /`count` of take\(\) was 2 and is now 3/],
@@ -99,7 +99,7 @@ describe('the checkpoint of a run', () => {
     ],
     ['tap', mark => tap(item => `${item}${mark}`), '"snow 0"\n"snow 1"\n"snow 2"\n"snow 3"\n'],
   ])(
-    'is accepted if only the code of the function of %s has changed',
+    'is accepted if only the code of the function passed to %s has changed',
     async (_, stage, expected) => {
       const out = await temporaryFolder();
       const run = (failAfter: number, mark: string) =>
@@ -189,8 +189,8 @@ describe('the checkpoint of a run that reads from a service', () => {
   });
 
   it.each([
-    ['a complete one', undefined],
-    ['one in the middle', 15],
+    ['a checkpoint of a complete run', undefined],
+    ['a checkpoint from the middle of a run', 15],
   ])(
     'is resumed if an older version wrote it without the name of the service: %s',
     async (_, failAfter) => {

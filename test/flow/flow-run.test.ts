@@ -55,13 +55,16 @@ const idsOf = (posts: readonly Activity[]) => posts.map(({ id }) => id);
 
 describe('an error that ends a flow', () => {
   const damages: readonly [string, string | Buffer][] = [
-    ['a line is cut', '{"id_str":"3"\n'],
-    ['a line has no id', '{"text":"no id"}\n'],
-    ['a line is too large', `{"id_str":"3","text":"${'x'.repeat(16 * 1024 * 1024)}"}\n`],
-    ['gzip is cut', gzipSync(GOOD[2] as string).subarray(0, 20)],
-    ['the file is not gzip', Buffer.from(GOOD[2] as string)],
+    ['a line of the next file is truncated', '{"id_str":"3"\n'],
+    ['a line of the next file has no id', '{"text":"no id"}\n'],
+    [
+      'a line of the next file is too large',
+      `{"id_str":"3","text":"${'x'.repeat(16 * 1024 * 1024)}"}\n`,
+    ],
+    ['the next gzip file is truncated', gzipSync(GOOD[2] as string).subarray(0, 20)],
+    ['the next file is not gzip', Buffer.from(GOOD[2] as string)],
   ];
-  it.each(damages)('has the cursor after the last whole file if %s', async (what, damaged) => {
+  it.each(damages)('has the cursor after the last complete file if %s', async (what, damaged) => {
     const paths = await store(what, GOOD.with(2, damaged as string));
     const { items, error } = await failing(take<Activity>(100)(dedupe()(postsIn(paths))));
     expect(error).toBeInstanceOf(DataError);
@@ -75,7 +78,7 @@ describe('an error that ends a flow', () => {
     expect(idsOf(rest)).toEqual(['3', '4']);
   });
 
-  it('has no cursor if no file was complete or no run could continue from the cursor', async () => {
+  it('has no cursor if no file is complete or the cursor could not be resumed', async () => {
     const paths = await store('first', GOOD.with(0, '{"id_str":"1"\n'));
     const second = await store('second', GOOD.with(1, '{"id_str":"1"\n'));
     expect((await failing(postsIn(paths))).error.cursor).toBeUndefined();

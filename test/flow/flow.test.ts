@@ -114,7 +114,7 @@ describe('a flow', () => {
     ]);
   });
 
-  it('lets an operator add its own state to the cursor and restore it', async () => {
+  it('stores the state of an operator in the cursor and restores it from there', async () => {
     const running = operator<number, number>(async function* (_, { resume }, open) {
       let sum = Number(resume?.sum ?? 0);
       for await (const { items, cursor } of open(resume?.inner as Cursor | undefined)) {

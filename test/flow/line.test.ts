@@ -64,7 +64,7 @@ describe('lineOf', () => {
   });
 
   it.each([undefined, Number.NaN, Number.POSITIVE_INFINITY, 7n, () => {}, Symbol('a')])(
-    'refuses %s, which has no JSON, and names its origin',
+    'refuses %s, which JSON cannot represent, and names the origin of the value',
     item => {
       const error = (() => {
         try {

@@ -48,7 +48,7 @@ const messages = fc
   .map(texts => texts.map(text => JSON.stringify({ text })));
 
 describe('the records of a live stream', () => {
-  it('are the sent messages, whatever the chunks', async () => {
+  it('are the messages that were sent, for any chunk sizes', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(messages, { minLength: 1, maxLength: 3 }),
@@ -89,7 +89,7 @@ describe('the records of a live stream', () => {
     expect(error).toBeInstanceOf(DataError);
   });
 
-  it('are distinguished from heartbeats by the flag of onBytes, whatever the chunks', async () => {
+  it('are distinguished from heartbeats by the flag of onBytes, for any chunk sizes', async () => {
     const gzip = new Gzip({ flush: constants.Z_SYNC_FLUSH });
     const arrivals: (readonly Buffer[])[] = [];
     let chunks: Buffer[] = [];
@@ -123,7 +123,7 @@ describe('the records of a live stream', () => {
     expect(are).toEqual([true, true, true, false, false, false, true]);
   });
 
-  it('are not mistaken for a heartbeat if a block inflates to millions of line ends', async () => {
+  it('are not mistaken for a heartbeat if a compressed block inflates to millions of line ends', async () => {
     const block = gzipSync('\r\n'.repeat(4 << 20));
     const are: boolean[] = [];
     async function* blocks() {

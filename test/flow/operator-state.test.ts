@@ -30,7 +30,7 @@ describe('the state of an operator in a cursor', () => {
   });
 
   it.each([{}, { page: 2 }, { take: 3, inner: {} }, { dedupe: 1 }, { dedupe: 1, inner: null }])(
-    'causes an OptionError if the cursor %j comes from a pipeline without the operator',
+    'causes an OptionError if the cursor %j comes from a pipeline without that operator',
     cursor => {
       expect(() => unwrapCursor('dedupe', unchecked(cursor))).toThrow(OptionError);
       expect(() => unwrapCursor('dedupe', unchecked(cursor))).toThrow('without dedupe() here');

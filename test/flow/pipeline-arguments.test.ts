@@ -164,7 +164,7 @@ describe('the arguments of pipeline()', () => {
     await refused('sink', flow => [flow, () => undefined], 'A sink returns a promise');
   });
 
-  it('may end with options that are undefined', async () => {
+  it('may end with undefined instead of options', async () => {
     expect(await call(source().flow, collect(), undefined)).toEqual(['a']);
   });
 
@@ -175,7 +175,7 @@ describe('the arguments of pipeline()', () => {
     await expect(call(source().flow, broken, collect())).rejects.toThrow(new TypeError('broken'));
   });
 
-  it('are opened again by an operator that reopens its input', async () => {
+  it('are opened again when an operator reopens its input', async () => {
     const { flow, state } = source();
     const twice = operator<string, string>(async function* (input, _run, open) {
       yield* input;

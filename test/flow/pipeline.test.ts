@@ -126,7 +126,7 @@ describe('pipeline', () => {
     ).rejects.toThrow('incorrect header check');
   });
 
-  it('rejects with the error of a source before a Transform', async () => {
+  it('rejects with the error of a source that comes before a Transform', async () => {
     const failing = new Flow<string>(async function* () {
       yield { items: ['a'] };
       throw new Error('the source broke');
@@ -149,7 +149,7 @@ const one = () =>
     yield { items: [1], cursor: { at: 1 } };
   });
 
-describe('an abort rejects the run with its reason, without waiting for', () => {
+describe('pipeline() rejects with the reason of an abort without waiting for', () => {
   const reason = new Error('enough');
   let folder: string;
   let controller: AbortController;
@@ -255,7 +255,7 @@ describe('an abort rejects the run with its reason, without waiting for', () => 
   });
 });
 
-describe('a run does not wait for', () => {
+describe('pipeline() does not wait for', () => {
   it('a sink that never settles when another branch of its tee fails', async () => {
     const failing = async () => {
       throw new Error('the branch broke');
@@ -287,7 +287,7 @@ describe("Node's own pipeline", () => {
     expect(await nodePipeline(numbers(), double, print, collect())).toEqual(['2', '4', '6']);
   });
 
-  it('accepts the stages of this library between Transforms and Writables', async () => {
+  it('accepts the sources and operators of this library between Transforms and Writables', async () => {
     const written: number[] = [];
     const add = new Transform({
       objectMode: true,
@@ -309,7 +309,7 @@ describe("Node's own pipeline", () => {
     expect(written).toEqual([6, 10, 14]);
   });
 
-  it('aborts the run and closes the source', async () => {
+  it('closes a source of this library when it is aborted', async () => {
     const { flow, state } = endless();
     const controller = new AbortController();
     setTimeout(() => controller.abort(), 20);

@@ -51,14 +51,14 @@ describe('the progress bar', () => {
     expect(screen.text).toMatch(/\] interrupted after 0\.0 s, [^\n]*\n$/);
   });
 
-  it('keeps the last state of a failed run, with the terminal cursor on a new line', () => {
+  it('shows the last state of a failed run, and puts the terminal cursor on a new line', () => {
     const screen = new Screen(true);
     const display = showProgress(busy(), 'bar', { stream: screen });
     display.fail();
     expect(screen.text).toMatch(/\[======-{18}\] failed after 0\.0 s, [^\n]*\n$/);
   });
 
-  it('never changes a terminal mode, which Ctrl-C would leave changed', () => {
+  it('never changes a terminal mode, which would stay changed after Ctrl-C', () => {
     const screen = new Screen(true);
     showProgress(busy(), 'bar', { stream: screen });
     vi.advanceTimersByTime(1_000);
@@ -181,15 +181,15 @@ describe('the progress function', () => {
   });
 });
 
-describe('progress', () => {
-  it('can be disabled', () => {
+describe('the progress option', () => {
+  it('disables the progress if it is false', () => {
     const screen = new Screen(true);
     showProgress(busy(), 'off', { stream: screen }).finish();
     expect(screen.text).toBe('');
   });
 
   it.each(['lines', 'bar'] as const)(
-    'as %s survives a closed stderr and does not keep the process alive',
+    'set to %s survives a closed stderr and does not keep the process alive',
     display => {
       const screen = new Screen(display === 'bar');
       screen._write = (_, __, callback: (error?: Error) => void) => callback(new Error('EPIPE'));
@@ -200,7 +200,7 @@ describe('progress', () => {
     },
   );
 
-  it.each(['lines', 'bar'] as const)('as %s removes its listener at the end', async display => {
+  it.each(['lines', 'bar'] as const)('set to %s removes its listener at the end', async display => {
     vi.useRealTimers();
     const screen = new Screen(display === 'bar');
     showProgress(busy(), display, { stream: screen }).finish();
@@ -208,7 +208,7 @@ describe('progress', () => {
     expect(screen.listenerCount('error')).toBe(0);
   });
 
-  it.each(['lines', 'bar', () => {}])('does not keep the process alive (%s)', display => {
+  it.each(['lines', 'bar', () => {}])('does not keep the process alive (set to %s)', display => {
     vi.useRealTimers();
     const timers = () => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length;
     const before = timers();

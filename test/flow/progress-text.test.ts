@@ -17,7 +17,7 @@ afterEach(() => {
 });
 
 describe('the progress printed as lines', () => {
-  it('shows the sum of the messages that all readers are behind', () => {
+  it('shows how many messages all readers together are behind', () => {
     const screen = new Screen();
     const progress = new Progress();
     progress.behind.set('one', 1_200).set('other', 34).set('one', 1_000);
@@ -186,7 +186,7 @@ describe('the progress printed as lines', () => {
     display.finish();
   });
 
-  it('shows no remaining time from the last second on', () => {
+  it('shows no remaining time if the expected end is less than a second away or has passed', () => {
     const screen = new Screen();
     const progress = new Progress();
     const display = showProgress(progress, 'lines', { stream: screen });
@@ -228,7 +228,7 @@ describe('the progress printed as lines', () => {
     display.finish();
   });
 
-  it('shows the remaining time that the source itself expects, even during a wait', () => {
+  it('shows the remaining time that the source estimates, even during a wait', () => {
     const screen = new Screen();
     const progress = new Progress();
     const display = showProgress(progress, 'lines', { stream: screen });

@@ -66,7 +66,7 @@ const SOURCES: Record<string, readonly [Endpoint, Source]> = {
 type Endpoint = 'search' | 'counts' | 'job-files' | 'replay' | 'compliance' | 'usage';
 
 it.concurrent.each(Object.entries(SOURCES))(
-  'the progress shows why %s is retried',
+  'the progress shows why a request of %s is retried',
   async (_name, [endpoint, source]) => {
     await using service = newService();
     const acme = account(
@@ -89,7 +89,7 @@ it.concurrent.each(Object.entries(SOURCES))(
   },
 );
 
-it.concurrent('the progress shows a wait for a rate limit, even if a queued call waits', async () => {
+it.concurrent('the progress shows a wait for a rate limit, even if another call waits in the queue', async () => {
   await using service = newService();
   const acme = account(
     { ...(await service.start()), limits: { search: [{ requests: 1, perMs: 1_500 }] } },
@@ -125,7 +125,7 @@ it.concurrent('the progress shows a wait for the connection limit', async () => 
   expect(new Set(waits.map(wait => wait.setting))).toEqual(new Set(['limits.compliance']));
 });
 
-it.concurrent('the progress names the setting that limits the connections a replay waits for', async () => {
+it.concurrent('the progress names the setting limits.replay while a replay waits for the connection limit', async () => {
   await using service = newService();
   const limits = { replay: [{ requests: 1, perMs: 2_000 }] };
   const acme = account({ ...(await service.start()), limits }, {});
@@ -175,7 +175,7 @@ describe('the progress of several sources', () => {
     expect(progress.counts()).toMatchObject({ received: 5, dropped: new Map([['filter', 4]]) });
   });
 
-  it('shows no remaining time if only one source has one', () => {
+  it('shows no remaining time if only one source estimates one', () => {
     const { progress, parts } = partsOf(2);
     parts.of(0)!.endsAt = 5_000;
     expect(progress.leftMs).toBeUndefined();

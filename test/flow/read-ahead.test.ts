@@ -32,7 +32,7 @@ describe('workAhead', () => {
     );
   });
 
-  it('starts more work while the total weight of the items in progress is below the limit', async () => {
+  it('starts more work only while the total weight of the items in progress is below the limit', async () => {
     const begun: number[] = [];
     const work = async (weight: number) => {
       begun.push(weight);
@@ -136,7 +136,7 @@ describe('readAhead', () => {
     }
   });
 
-  it('reads its full number of items ahead before the first is requested', async () => {
+  it('reads the given number of items before the first item is requested', async () => {
     const { input, state } = numbers(9);
     const ahead = readAhead(input, 3);
     await nextTurn();

@@ -78,7 +78,7 @@ describe('a damaged record in a replay', () => {
     },
   );
 
-  it('ends the replay with an error that has the missing minutes and a cursor to continue from', async () => {
+  it('ends the replay with an error that contains the missing minutes and a cursor to continue from', async () => {
     deliver(DAMAGED[0] as string);
     const got: string[] = [];
     const committed: string[] = [];
@@ -169,7 +169,7 @@ describe('a damaged record in a search', () => {
     expect(told).toEqual(['{"text":"no id"}', '7']);
   });
 
-  it('ends the search with an error that has a cursor to continue from', async () => {
+  it('ends the search with an error that contains a cursor to continue from', async () => {
     deliver();
     const error = await collect()(search(acme(), query)).catch(e => e);
     expect(error).toBeInstanceOf(IncompleteError);

@@ -47,19 +47,19 @@ function numbers({ upTo = Number.POSITIVE_INFINITY, waits = false } = {}) {
 const INPUTS = [
   ['100 items', { upTo: 100 }],
   ['endless items', {}],
-  ['an input that waits', { waits: true }],
+  ['items followed by an endless wait', { waits: true }],
 ] as const;
 const ENDINGS: readonly (readonly [string, Parameters<typeof atThird>[0]])[] = [
   [
-    'pushes null and continues taking items',
+    'continues to accept items',
     (stream, done) => {
       stream.push(null);
       done();
     },
   ],
-  ['pushes null and takes no more items', stream => stream.push(null)],
+  ['accepts no more items', stream => stream.push(null)],
   [
-    'pushes null and is destroyed once that is read',
+    'is destroyed once its end is read',
     (stream, done) => {
       stream.push(null);
       stream.once('end', () => stream.destroy());
@@ -69,8 +69,8 @@ const ENDINGS: readonly (readonly [string, Parameters<typeof atThird>[0]])[] = [
 ];
 
 describe('a Node Transform that ends before its input', () => {
-  describe.each(ENDINGS)('%s', (_, act) => {
-    it.each(INPUTS)('delivers its items and closes %s', async (_, options) => {
+  describe.each(ENDINGS)('and then %s,', (_, act) => {
+    it.each(INPUTS)('delivers its items and closes a source of %s', async (_, options) => {
       const { flow, state } = numbers(options);
       expect(await pipeline(flow, atThird(act), collect())).toEqual([1, 2, 3]);
       await expect.poll(() => state.isClosed).toBe(true);
@@ -78,7 +78,7 @@ describe('a Node Transform that ends before its input', () => {
     });
   });
 
-  it('delivers its items even between other stages', async () => {
+  it('delivers its items even if other stages stand before and after it', async () => {
     const { flow, state } = numbers();
     const [, act] = ENDINGS[0] as (typeof ENDINGS)[number];
     const passing = new Transform({
@@ -113,7 +113,7 @@ describe('a Node Transform that ends before its input', () => {
     await expect.poll(() => state.isClosed).toBe(true);
   });
 
-  it('delivers no item if it calls back with null', async () => {
+  it('drops an item for which it calls back with null', async () => {
     const skipping = new Transform({
       objectMode: true,
       transform: (item, _, done) => done(null, item === 2 ? null : item),

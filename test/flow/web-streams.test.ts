@@ -69,7 +69,7 @@ describe('a ReadableStream as a source', () => {
     expect(await pipeline(three(), tenfold, collect())).toEqual([10, 20, 30]);
   });
 
-  it('delivers null as an item, not as its end', async () => {
+  it('delivers null as an item instead of ending', async () => {
     const stream = new ReadableStream<number | null>({
       start(controller) {
         for (const item of [1, null, 2]) controller.enqueue(item);
@@ -88,7 +88,7 @@ describe('a ReadableStream as a source', () => {
     expect(progress).toBe(3);
   });
 
-  it('is not locked after the run', async () => {
+  it('is not left locked after the run', async () => {
     const stream = three();
     await pipeline(stream, collect());
     expect(stream.locked).toBe(false);
@@ -166,7 +166,7 @@ describe('a ReadableStream as a source', () => {
 });
 
 describe('a TransformStream as an operator', () => {
-  it('transforms all items in every position of the pipeline', async () => {
+  it('transforms all items at every position in the pipeline', async () => {
     const expected = [0, 2, 4, 6, 8];
     expect(await pipeline(numbers(5), doubling(), collect())).toEqual(expected);
     expect(await all(through(doubling())(numbers(5)))).toEqual(expected);
@@ -243,7 +243,7 @@ describe('a TransformStream as an operator', () => {
     expect([failing.readable.locked, failing.writable.locked]).toEqual([false, false]);
   });
 
-  it('may end before its input', async () => {
+  it('ends before its input if it calls terminate()', async () => {
     const { flow, closed } = waiting();
     const first = new TransformStream<number, number>({
       transform(item, controller) {

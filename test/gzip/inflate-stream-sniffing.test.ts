@@ -36,7 +36,7 @@ describe.each([1, 2, 3, 4, 5, 1_000])('a file read in blocks of %i bytes', block
     }
   });
 
-  it("passes unchanged with `plain: 'pass'` if only its first bytes look like zstd", async () => {
+  it("passes unchanged with `plain: 'pass'` if only its first bytes are those of zstd", async () => {
     const start = Buffer.of(0x28, 0xb5, 0x2f);
     expect(await inflate(start, blockBytes, 'pass')).toBe(String(start));
   });

@@ -33,7 +33,7 @@ const file = fc
   }));
 
 describe('a gzip file decoded as its bytes arrive', () => {
-  it('is inflated to the exact bytes, whatever the chunks', () => {
+  it('is inflated to the exact bytes, for any chunk sizes', () => {
     fc.assert(
       fc.property(
         file.chain(one => fc.tuple(fc.constant(one), cuts(one.gzip.length))),
@@ -59,7 +59,7 @@ describe('a gzip file decoded as its bytes arrive', () => {
     }
   });
 
-  it('causes an error with the position of bytes after its end', () => {
+  it('causes an error with the position of the bytes that follow its end', () => {
     const gzip = gzipSync('content');
     const { bytes, error } = inflate([gzip, Buffer.from('\0\0x')]);
     expect(String(bytes)).toBe('content');
@@ -67,7 +67,7 @@ describe('a gzip file decoded as its bytes arrive', () => {
     expect(error?.position.byteOffset).toBe(gzip.length + 2);
   });
 
-  it('may inflate to exactly `maxBytes`, and to no more', () => {
+  it('may inflate to exactly `maxBytes`, but causes an error beyond that', () => {
     const gzip = gzipSync('x'.repeat(1_000));
     expect(inflate([gzip], { maxBytes: 1_000 }).error).toBeUndefined();
     expect(inflate([gzip], { maxBytes: 999 }).error?.message).toContain('more than 999 bytes');
@@ -84,7 +84,7 @@ describe('a file that is not gzip', () => {
     expect(String(inflate(blocks, { plain: 'pass' }).bytes)).toBe('{"id":1}');
   });
 
-  it("is limited to `maxBytes` even with `plain: 'pass'`", () => {
+  it("causes an error beyond `maxBytes` even with `plain: 'pass'`", () => {
     const blocks = [Buffer.alloc(600, 'x'), Buffer.alloc(600, 'x')];
     const { bytes, error } = inflate(blocks, { plain: 'pass', maxBytes: 1_000 });
     expect(bytes).toHaveLength(600);

@@ -43,7 +43,7 @@ describe('a zstd file inflated in one call', () => {
     fc.constant(SKIPPED),
   );
 
-  it('yields the same bytes as the decoder of blocks, or undefined, even if it is damaged', async () => {
+  it('yields the same bytes as when it is decoded in blocks, or undefined, even if it is damaged', async () => {
     let whole = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -88,7 +88,7 @@ describe('a zstd file inflated in one call', () => {
   });
 });
 
-it('inflateWhole inflates a gzip file, and leaves an uncompressed file alone', async () => {
+it('inflateWhole inflates a gzip file, and returns an uncompressed file unchanged', async () => {
   expect(String(await inflated(gzipSync('a gzip file')))).toBe('a gzip file');
   expect(await inflated(Buffer.from('a plain file of more than twenty bytes'))).toBeUndefined();
 });

@@ -53,7 +53,7 @@ describe('files that are neither gzip nor zstd', () => {
 });
 
 describe.skipIf(nodeZstd === undefined)('zstd files', () => {
-  it('are decoded with any number of frames, whatever the chunks', async () => {
+  it('are decoded with any number of frames, for any chunk sizes', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(parts, { minLength: 1, maxLength: 4 }),

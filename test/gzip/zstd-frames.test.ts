@@ -22,7 +22,7 @@ function framesIn(pieces: readonly Buffer[]): Buffer[] {
 }
 
 describe('the frames of a zstd file', () => {
-  it('are found without the skippable ones, whatever the chunks', () => {
+  it('are found without the skippable ones, for any chunk sizes', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(parts, fc.boolean()), { minLength: 1, maxLength: 4 }),
@@ -43,7 +43,7 @@ describe('the frames of a zstd file', () => {
   });
 
   it.skipIf(nodeZstd === undefined)(
-    'are found in the output of the compressor, whatever is in their headers',
+    'are found in the output of the compressor, for any options in their headers',
     () => {
       const { zstdCompressSync, constants } = unchecked<{
         readonly zstdCompressSync: (input: Buffer, options: object) => Buffer;

@@ -54,7 +54,7 @@ describe('account()', () => {
     expect(settings).toEqual({ account: 'option', label: 'env', rulestream: 'rulestream' });
   });
 
-  it('throws an OptionError with the option and variable of a missing setting, but only when a call needs it', () => {
+  it('throws an OptionError with the option and variable of a missing setting only when a call needs the setting', () => {
     const empty = account({}, {});
     expect(optionErrorOf(() => empty.need('historicalUrl', 'jobs')).message).toBe(
       '`historicalUrl` is needed for jobs: pass it to account() or set MILLRACE_HISTORICAL_URL, or MILLRACE_URL for all addresses',
@@ -96,7 +96,7 @@ describe('Basic credentials', () => {
     {},
   );
 
-  it('are sent to the configured origins, in UTF-8', () => {
+  it('are sent to the configured origins, encoded in UTF-8', () => {
     const expected = `Basic ${Buffer.from('a@b.c:pässword').toString('base64')}`;
     expect(acme.basicFor(new URL('https://search.test/other'))).toBe(expected);
     expect(acme.basicFor(new URL('https://jobs.test/'))).toBe(expected);
@@ -187,14 +187,14 @@ it.each([
   );
 });
 
-describe('the service of an account, as a checkpoint identifies it,', () => {
-  it('is named by its host and port', () => {
+describe("the identity of an account's service in a checkpoint", () => {
+  it('contains the host and port of the service', () => {
     const at = (url: string) => account({}, {}).serviceAt(new URL(url));
     expect(at('https://api.example.com:8443/search')).toEqual({ service: 'api.example.com:8443' });
     expect(at('https://api.example.com:443/search')).toEqual({ service: 'api.example.com' });
   });
 
-  it('is the same local service at any loopback address and port', () => {
+  it('is the same for a local service at any loopback address and port', () => {
     const url = new URL('http://127.0.0.1:4321/search');
     expect(account({}, {}).serviceAt(url)).toEqual({});
     expect(account({ localService: 'seed 1' }, {}).serviceAt(url)).toEqual({ service: 'seed 1' });

@@ -10,7 +10,7 @@ import { accountFor, errorOf, get, serveEachTest, server, textOf } from './serve
 
 serveEachTest();
 
-describe('the error of a broken connection', () => {
+describe('the ConnectionError of a broken connection', () => {
   it('has the kind reset if the connection breaks before the response', async () => {
     server.script.push(reset);
     expect(await errorOf(get(accountFor()))).toMatchObject({ failure: 'reset', retryable: true });
@@ -80,7 +80,7 @@ describe('the error of a broken connection', () => {
     }
   });
 
-  it('is not used for corrupt gzip, which is a retryable DataError', async () => {
+  it('is not thrown for corrupt gzip, which causes a retryable DataError', async () => {
     const whole = gzipSync(JSON.stringify(Array.from({ length: 500 }, (_, i) => i)));
     for (const at of [0, 30, whole.length - 6]) {
       const wrong = Buffer.from(whole);
@@ -95,7 +95,7 @@ describe('the error of a broken connection', () => {
     }
   });
 
-  it('is not used for an encoding that was not requested, which is a DataError', async () => {
+  it('is not thrown for an encoding that was not requested, which causes a DataError', async () => {
     server.script.push(status(200, 'x', { 'content-encoding': 'br' }));
     expect(await errorOf(get(accountFor()))).toBeInstanceOf(DataError);
   });

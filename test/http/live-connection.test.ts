@@ -48,7 +48,7 @@ describe('a live stream connection', () => {
     await server.closed();
   });
 
-  it('fails with the HTTP status if the service rejects the request', async () => {
+  it('fails with the HTTP status of the response if the service rejects the request', async () => {
     server.script.push(status(406, 'no rules'));
     await expect(connect()).rejects.toMatchObject({ code: 'ERR_HTTP', status: 406 });
   });

@@ -73,7 +73,7 @@ async function runChild(environment: Readonly<Record<string, string>>): Promise<
 const withLogin = (url: string) => url.replace('//', `//user:${encodeURIComponent(PASSWORD)}@`);
 
 it.each(['http', 'https'] as const)(
-  'search, counts and replay work through an %s proxy with a login',
+  'search, counts and replay receive data through an %s proxy with a login',
   async scheme => {
     const proxy = await new ProxyServer(
       frontPort,

@@ -72,7 +72,7 @@ async function errorOf(promise: Promise<unknown>): Promise<MillraceError> {
 }
 
 describe('a request through a proxy', () => {
-  it('opens a tunnel with the login in the proxy variable, and reuses it', async () => {
+  it('opens a tunnel with the login in the proxy variable, and the next request reuses the tunnel', async () => {
     proxy.login = LOGIN;
     server.otherwise = json({ answer: 'é🎉' });
     const acme = accountFor();
@@ -98,7 +98,7 @@ describe('a request through a proxy', () => {
     expect(proxy.asked).toEqual([{ target: 'search.example:80', authorization: undefined }]);
   });
 
-  it('is sent directly to loopback and to the hosts in NO_PROXY', async () => {
+  it('is not sent to the proxy if its host is a loopback address or in NO_PROXY', async () => {
     server.otherwise = json({});
     await textOf(await get(accountFor(), undefined, new URL(`${server.url}/direct`)));
     expect(proxy.asked).toEqual([]);
@@ -114,7 +114,7 @@ describe('a request through a proxy', () => {
     ['200', undefined, '[1]'],
     ['403', refuse(403), '403 Forbidden'],
   ])(
-    'skips a `100 Continue` of the proxy and reads the response %s',
+    'skips a `100 Continue` of the proxy and then receives the response %s',
     async (_, answer, expected) => {
       proxy.script.push((socket, request) => {
         // Sends two informational responses in pieces. The pieces end in the middle of a response
@@ -201,7 +201,7 @@ describe('a proxy that refuses a tunnel', () => {
     expect(wrong.message).not.toContain('wrong-canary');
   });
 
-  it('causes an error that says whether no server listens or it does not speak TLS', async () => {
+  it('causes an error that says whether no server listens or the proxy does not speak TLS', async () => {
     const { url } = proxy;
     await proxy.stop();
     const gone = await errorOf(get(accountFor({}, withLogin(url))));
@@ -218,9 +218,9 @@ describe('a proxy that refuses a tunnel', () => {
 
 describe('a connection that breaks behind a proxy', () => {
   it.each([
-    ['closed before the answer', closingTunnel, silence, 'reset'],
-    ['silent before the answer', deafTunnel, silence, 'stalled'],
-    ['closed in the answer', undefined, cut({ text: 'x'.repeat(1000) }, 'length'), 'cut'],
+    ['closed before the response', closingTunnel, silence, 'reset'],
+    ['silent before the response', deafTunnel, silence, 'stalled'],
+    ['closed during the response', undefined, cut({ text: 'x'.repeat(1000) }, 'length'), 'cut'],
     ['silent in the answer', undefined, stall({ text: 'x'.repeat(1000) }), 'stalled'],
   ] as const)(
     'fails with the same kind of error as without a proxy, and names the proxy: %s',
@@ -238,10 +238,10 @@ describe('a connection that breaks behind a proxy', () => {
 
 describe('the abort of a request', () => {
   it.each([
-    ['while the proxy is asked', stalledProxy, undefined],
-    ['before the answer', undefined, silence],
-    ['in the answer', undefined, stall({ text: 'x'.repeat(1000) })],
-  ] as const)('closes both sides of the proxy immediately: %s', async (_, tunnel, reply) => {
+    ['while the proxy opens the tunnel', stalledProxy, undefined],
+    ['before the response', undefined, silence],
+    ['during the response', undefined, stall({ text: 'x'.repeat(1000) })],
+  ] as const)('closes both connections of the proxy immediately: %s', async (_, tunnel, reply) => {
     if (tunnel !== undefined) proxy.script.push(tunnel);
     if (reply !== undefined) server.script.push(reply);
     const controller = new AbortController();
@@ -256,7 +256,7 @@ describe('the abort of a request', () => {
     expect(await proxy.closed()).toBeLessThan(AT_ONCE_MS);
   });
 
-  describe('while a connection opens', () => {
+  describe('while a TLS connection opens', () => {
     let deaf: Server;
     const sockets = new Set<Socket>();
 
@@ -271,9 +271,9 @@ describe('the abort of a request', () => {
     afterEach(() => new Promise(resolve => deaf.close(resolve)));
 
     it.each([
-      ['', () => ({})],
-      ['to a proxy', (url: string) => ({ HTTPS_PROXY: url })],
-    ])('closes its socket without waiting for the timeout: TLS %s', async (_, environment) => {
+      ['a connection to the service', () => ({})],
+      ['a connection to a proxy', (url: string) => ({ HTTPS_PROXY: url })],
+    ])('closes its socket without waiting for the timeout: %s', async (_, environment) => {
       const url = `https://127.0.0.1:${(deaf.address() as AddressInfo).port}`;
       const target = 'HTTPS_PROXY' in environment(url) ? 'https://search.example' : url;
       const controller = new AbortController();

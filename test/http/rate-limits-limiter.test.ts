@@ -24,7 +24,7 @@ function mostIn(moments: readonly number[], perMs: number): number {
 }
 
 describe('the rate limiter', () => {
-  it('never exceeds the rate, whether counted when requests are sent or when they arrive', async () => {
+  it('never exceeds the rate, measured when requests are sent and when they arrive', async () => {
     const rate = fc.record({
       requests: fc.integer({ min: 1, max: 6 }),
       perMs: fc.integer({ min: 50, max: 2000 }),
@@ -96,7 +96,7 @@ describe('the rate limiter', () => {
     expect(starts.at(-1)).toBeLessThanOrEqual(9 * 1010);
   });
 
-  it('counts a kind of call separately if it has its own rate', async () => {
+  it('limits a kind of call separately if that kind has its own rate', async () => {
     const time = new VirtualTime();
     const pace = new RateLimiter(LIMITS.replayRules, time);
     const starts: Record<string, number[]> = { change: [], read: [] };
@@ -135,7 +135,7 @@ describe('the rate limiter', () => {
     await expect(pace.acquire(undefined, controller.signal)).rejects.toBe(reason);
   });
 
-  it('continues with the next call after an abort at any moment of a permit', async () => {
+  it('continues with the next call after an abort at any moment', async () => {
     for (let microtasks = 0; microtasks < 20; microtasks++) {
       const time = new VirtualTime();
       const pace = new RateLimiter([{ requests: 1, perMs: 1000 }], time);
@@ -187,7 +187,7 @@ describe('a request whose connection takes long to open', () => {
   };
 
   it.each(Object.entries(ways))(
-    'counts for the rate limit when it is sent, not when it connects: a %s',
+    'uses the rate limit from when it is sent, not from when it connects: a %s',
     async (_name, call) => {
       const time = new VirtualTime();
       const env = { HTTP_PROXY: proxy.url };
@@ -215,7 +215,7 @@ describe('a request whose connection takes long to open', () => {
   );
 
   it.each(['not sent', 'sent'])(
-    'does not delay other requests after it is aborted: %s',
+    'does not delay other requests after it is aborted (%s)',
     async when => {
       const time = new VirtualTime();
       const env = { HTTP_PROXY: proxy.url };

@@ -17,7 +17,7 @@ function outcome(read: () => unknown): unknown {
 }
 
 it.each([null, [], 'text', 7, undefined])(
-  'a response that should be an object causes an error if it is %j',
+  'a JSON response that should be an object causes an error if it is %j',
   value => {
     expect(outcome(() => of(value))).toContain(
       'The response is not a usage report: it is not a JSON object',
@@ -66,12 +66,12 @@ describe('a member of a JSON response', () => {
     ['has', false],
     ['objects', []],
     ['texts', []],
-  ] as const)('read with the method %s is %j if it is absent or null', (name, expected) => {
+  ] as const)('read with the method %s becomes %j if it is absent or null', (name, expected) => {
     expect(of({})[name]('a')).toEqual(expected);
     expect(of({ a: null })[name]('a')).toEqual(expected);
   });
 
-  it('is missing if only Object.prototype has it', () => {
+  it('counts as missing if only Object.prototype has it', () => {
     expect(of({}).has('constructor')).toBe(false);
     expect(outcome(() => of({}).needText('toString'))).toContain('is missing');
   });

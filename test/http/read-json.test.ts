@@ -39,7 +39,7 @@ describe('the JSON body of a response', () => {
     expect((error.cause as Error).stack).not.toContain(CANARY);
   });
 
-  it('is parsed with exact ids, whatever the chunks', async () => {
+  it('is parsed with exact ids, for any chunk sizes', async () => {
     const text = '{"id":9007199254740993,"text":"天気 🍕"}';
     expect(await readJson(responseOf(text))).toEqual({ id: '9007199254740993', text: '天気 🍕' });
   });

@@ -21,7 +21,7 @@ async function all(body: AsyncIterable<Buffer>): Promise<Buffer> {
 }
 
 describe('a gzip response body', () => {
-  it('is decoded with one or more gzip members, whatever the chunks', async () => {
+  it('is decoded with one or more gzip members, for any chunk sizes', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.uint8Array({ maxLength: 3000 }), { minLength: 1, maxLength: 3 }),
@@ -46,7 +46,7 @@ describe('a gzip response body', () => {
     }
   });
 
-  it('causes an error if any of its bits is flipped', async () => {
+  it('causes an error if any bit that affects its content is flipped', async () => {
     const plain = 'some text, and some text again';
     const zipped = gzipSync(plain);
     for (let at = 0; at < zipped.length; at++) {
@@ -62,7 +62,7 @@ describe('a gzip response body', () => {
     }
   });
 
-  it('is decoded in chunks of at most 8 MiB, as they are read, if it expands a thousandfold', async () => {
+  it('is decoded in chunks of at most 8 MiB, only as far as it is read, if it expands a thousandfold', async () => {
     const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
     let taken = 0;
     for await (const chunk of decodeBody(inPieces(bomb, []), URL)) {
@@ -73,7 +73,7 @@ describe('a gzip response body', () => {
     expect(taken).toBeLessThan(16 * 1024 * 1024);
   });
 
-  it('causes an error beyond 16 MiB if it expands two hundredfold, but not if it expands less', async () => {
+  it('causes an error if it expands two hundredfold to more than 16 MiB, but not if it expands less', async () => {
     const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
     const error = await all(decodeBody(inPieces(bomb, [50_000]), URL)).catch(
       (caught: unknown) => caught,

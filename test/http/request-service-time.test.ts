@@ -7,7 +7,7 @@ serveEachTest();
 const START = Date.UTC(2024, 4, 10, 9, 41, 12);
 
 it.each([200, 403])(
-  'learnServiceTime sends only one request, even if the status is %i',
+  'learnServiceTime sends only one request, even if the response has the status %i',
   async status => {
     server.now = () => START;
     server.otherwise = response => {

@@ -60,7 +60,7 @@ describe('sendRequest', () => {
     expect(JSON.parse(text)).toEqual({ answer: 'é🎉' });
   });
 
-  it('removes the query from the URL in its result', async () => {
+  it('returns the URL without its query', async () => {
     expect((await posted()).answer.url).toBe(`${server.url}/a/b?...`);
   });
 
@@ -83,7 +83,7 @@ describe('sendRequest', () => {
     },
   );
 
-  it('reuses the connection after a success and after an error', async () => {
+  it('reuses the connection after a success and after an error response', async () => {
     server.script.push(json(1), status(500, 'x'.repeat(10_000)), status(404), json(2));
     const acme = accountFor();
     await textOf(await get(acme));
@@ -149,7 +149,7 @@ describe('a connection that is kept alive', () => {
   });
 });
 
-describe('a request', () => {
+describe('a request to the service', () => {
   const search = (acme: Account, read: (answer: HttpResponse) => Promise<unknown> = textOf) =>
     request(acme, { method: 'GET', url: new URL(server.url), family: 'search' }, read);
 

@@ -89,7 +89,7 @@ describe('the error for an HTTP error response', () => {
     await server.closed(1);
   });
 
-  it('is a typed error even if headers come twice (faults fuzz responses, seed 13)', async () => {
+  it('is a typed error even if response headers are repeated (regression: faults fuzz responses, seed 13)', async () => {
     server.script.push(
       response => {
         const twice = ['retry-after', '5', 'retry-after', '10', 'date', 'x', 'date', 'y'];
@@ -104,7 +104,7 @@ describe('the error for an HTTP error response', () => {
     expect((await errorOf(get(acme))).message).toContain('encoded as gzip, gzip');
   });
 
-  it('says how long to wait and what to check', async () => {
+  it('says how long to wait after a 429, and which settings to check after a 401 or 404', async () => {
     server.script.push(
       status(429, '{"error":{"message":"Exceeded rate limit"}}', { 'retry-after': '30' }),
       status(401),

@@ -9,7 +9,7 @@ import { accountFor, errorOf, get, serveEachTest, server, textOf } from './serve
 serveEachTest();
 
 describe('a response', () => {
-  it('fails as stalled if no byte arrives before its start', async () => {
+  it('fails as stalled if none of its bytes arrives in time', async () => {
     server.script.push(silence);
     const error = await errorOf(get(accountFor({ timeouts: { responseMs: 30 } })));
     expect(error).toMatchObject({ failure: 'stalled' });
@@ -26,7 +26,7 @@ describe('a response', () => {
     await server.closed();
   });
 
-  it('does not fail as stalled if bytes arrive while the event loop is blocked (faults matrix, starved of CPU)', async () => {
+  it('does not fail as stalled if bytes arrive while the event loop is blocked (regression: faults matrix, starved of CPU)', async () => {
     let sendRest = () => {};
     server.script.push(response => {
       response.write('begun');
@@ -53,7 +53,7 @@ describe('a response', () => {
     expect(await errorOf(body.next() as Promise<unknown>)).toMatchObject({ failure: 'stalled' });
   });
 
-  it('fails as stalled if its reader continues after a pause and nothing arrives', async () => {
+  it('fails as stalled if its reader continues after a pause and no bytes arrive', async () => {
     const big = Buffer.alloc(8 * 1024 * 1024, 'x');
     server.script.push(response => {
       response.write(big);

@@ -101,7 +101,7 @@ describe('a call with retries', () => {
     },
   );
 
-  it("does not retry errors that are not the library's", async () => {
+  it('does not retry an error that is not a MillraceError', async () => {
     const bug = new TypeError('a bug');
     expect((await run([bug])).outcome).toBe(bug);
   });
@@ -119,7 +119,7 @@ describe('a call with retries', () => {
     expect(outcome).toBe(errors[9]);
   });
 
-  it('waits between half of the current maximum and the whole, so that no wait is nearly zero', async () => {
+  it('waits at least half of the current maximum, so that no wait is nearly zero', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), {

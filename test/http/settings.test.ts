@@ -44,17 +44,20 @@ describe('URLs in settings', () => {
     `https://user:${CANARY}@`,
     `user:${CANARY}@search.test`,
     `https://user:${CANARY}@search.test:99999`,
-  ])('cause an OptionError that does not show their password, if they contain one: %#', baseUrl => {
-    for (const act of [
-      () => account({ baseUrl }, {}),
-      () => account({}, { MILLRACE_BASE_URL: baseUrl }),
-    ]) {
-      const error = optionErrorOf(act);
-      const shown = inspect(error, { depth: 9, showHidden: true });
-      // The stack trace must not contain the password.
-      expect(shown).not.toContain(CANARY);
-    }
-  });
+  ])(
+    'cause an OptionError that does not show their password, if they contain one (case %#)',
+    baseUrl => {
+      for (const act of [
+        () => account({ baseUrl }, {}),
+        () => account({}, { MILLRACE_BASE_URL: baseUrl }),
+      ]) {
+        const error = optionErrorOf(act);
+        const shown = inspect(error, { depth: 9, showHidden: true });
+        // The stack trace must not contain the password.
+        expect(shown).not.toContain(CANARY);
+      }
+    },
+  );
 
   it('may use http if `insecureOrigins` contains their exact origin, even with credentials', () => {
     const baseUrl = 'http://millrace:8080/api';
@@ -105,14 +108,14 @@ describe('URLs in settings', () => {
     ['millrace:8080'],
     [''],
     [7],
-  ])('may not use http because of the invalid insecure origin %j', origin => {
+  ])('cause an OptionError for the invalid insecure origin %j', origin => {
     const options = { insecureOrigins: ['http://ok.test', origin as string] };
     const error = optionErrorOf(() => account(options, {}));
     expect(error.option).toBe('insecureOrigins');
     expect(error.message).toContain('must be exact origins of http');
   });
 
-  it('may not use http because of `insecureOrigins` that is not a list', () => {
+  it('cause an OptionError if `insecureOrigins` is not a list of origins', () => {
     const options = { insecureOrigins: unchecked<string[]>('http://millrace:8080') };
     expect(optionErrorOf(() => account(options, {})).option).toBe('insecureOrigins');
     const variables = { MILLRACE_INSECURE_ORIGINS: 'http://a.test/x' };
@@ -144,7 +147,7 @@ describe('other settings', () => {
     [{ retry: { attempts: 0 } }, 'retry.attempts'],
     [{ retry: { totalMs: -1 } }, 'retry.totalMs'],
     [{ limits: { search: [{ requests: 0, perMs: 1 }] } }, 'limits.search'],
-  ])('cause an OptionError if their value cannot work: %j', (options, option) => {
+  ])('cause an OptionError if their values are impossible: %j', (options, option) => {
     const error = optionErrorOf(() => account(options, {}));
     expect(error.option).toBe(option);
     expect(error.message).not.toContain('line');

@@ -20,7 +20,7 @@ describe('the estimated clock of the service', () => {
     expect(Math.abs(clock.now() - (NOW - 3_600_000))).toBeLessThanOrEqual(1000);
   });
 
-  it('counts as known only after another response, because the clock may have been moved', () => {
+  it('is known again only after another response, because the service clock may have been moved', () => {
     const { clock } = clockAt();
     clock.learn(dateOf(NOW), NOW);
     const { responses } = clock;
@@ -55,7 +55,7 @@ describe('the estimated clock of the service', () => {
     expect(clock.now()).toBe(NOW);
   });
 
-  it('equals a clock that the caller passes, if there is one', () => {
+  it('equals the clock that the caller passes, if there is one', () => {
     const given = new ServiceClock({ now: () => NOW }, () => 7);
     given.learn(dateOf(NOW), NOW);
     expect([given.isKnownSince(given.responses), given.now()]).toEqual([true, 7]);

@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 // These tests are a few short runs. `npm run faults -- jetstream` makes about 200 runs with all
 // kinds of faults.
-describe.skipIf(!hasNatsServer)('posts sent through a cluster', () => {
+describe.skipIf(!hasNatsServer)('posts sent through a NATS cluster', () => {
   const runs: readonly { readonly name: string; readonly faults: readonly Fault[] }[] = [
     {
       name: 'its leader, publisher and consumers are killed',
@@ -46,7 +46,7 @@ describe.skipIf(!hasNatsServer)('posts sent through a cluster', () => {
   );
 });
 
-describe('comparePosts', () => {
+describe('comparePosts(), which checks the output of a run,', () => {
   it('counts lost, duplicated and altered posts', () => {
     const expected = new Map([...'abc'].map(key => [key, 1]));
     const actual = new Map(Object.entries({ a: 1, b: 3, d: 1 }));

@@ -13,7 +13,7 @@ const NOT_FOUND = { error: { code: 404, err_code: 10059, description: 'stream no
 // Concurrent tests must use the `expect` of their own context. The global `expect` belongs to the
 // test that has started last.
 describe.skipIf(!hasNatsServer).concurrent('a JetStream stream without a leader', () => {
-  it('is queried again until its leader answers, because other nodes answer with old state', async () => {
+  it('is queried again until its leader answers, because other servers answer with outdated state', async () => {
     // This node has no JetStream. The test itself answers the API requests.
     await using node = await startNode({ jetstream: 'enabled: false' });
     // Creates the answer of a node that is not the leader. It reports an outdated end of the
@@ -34,7 +34,7 @@ describe.skipIf(!hasNatsServer).concurrent('a JetStream stream without a leader'
     await server.close();
   });
 
-  it('is queried again if one server of the cluster does not know it yet (faults jetstream all-kills, seeds 14 and 16)', async () => {
+  it('is queried again if one server of the cluster does not know it yet (regression: faults jetstream all-kills, seeds 14 and 16)', async () => {
     const cluster = 'cluster { name: test, listen: "127.0.0.1:-1" }';
     await using node = await startNode({ jetstream: 'enabled: false', config: cluster });
     const [server, asked] = await answering(node, n => (n <= 3 ? NOT_FOUND : streamInfo()));
@@ -46,10 +46,10 @@ describe.skipIf(!hasNatsServer).concurrent('a JetStream stream without a leader'
   });
 
   it.for([
-    ['fails the reader in the end', Number.POSITIVE_INFINITY],
-    ['lets it continue when the leader has the messages', 5],
+    ['fails the reader if the leader confirms it', Number.POSITIVE_INFINITY],
+    ['lets the reader continue once the leader has the messages', 5],
   ] as const)(
-    'whose last sequence is before the cursor of a reader %s',
+    'whose last sequence is lower than the cursor of a reader %s',
     async ([, knownAfter], { expect }) => {
       await using node = await startNode({ jetstream: 'enabled: false' });
       const [server, asked] = await answering(node, n =>
@@ -98,7 +98,7 @@ describe.skipIf(!hasNatsServer).concurrent('a JetStream stream without a leader'
 describe
   .skipIf(!hasNatsServer)
   .concurrent('a NATS server cut off from the servers with the stream', () => {
-    it('is left for another server of the list (faults jetstream partition, seeds 20 and 25)', async ({
+    it('is left for another server of the list (regression: faults jetstream partition, seeds 20 and 25)', async ({
       expect,
     }) => {
       await using alone = await startNode({ jetstream: 'enabled: false' });
@@ -123,7 +123,7 @@ describe
       await server.close();
     });
 
-    it('is left for another server even if it answers that the stream does not exist (faults jetstream partition, seed 408)', async ({
+    it('is left for another server even if it answers that the stream does not exist (regression: faults jetstream partition, seed 408)', async ({
       expect,
     }) => {
       const cluster = (name: string) => `cluster { name: ${name}, listen: "127.0.0.1:-1" }`;

@@ -171,7 +171,7 @@ describe.skipIf(!hasNatsServer)('a NATS connection', () => {
     },
   );
 
-  it('passed by the caller is shared by runs, and stays open without their listeners', async () => {
+  it('passed by the caller is shared by several runs, which leave it open and remove their listeners', async () => {
     await using node = await startNode();
     const connection = await connect({ servers: node.url });
     try {
@@ -189,7 +189,7 @@ describe.skipIf(!hasNatsServer)('a NATS connection', () => {
     }
   });
 
-  it('passed by the caller delivers each post exactly once if it reconnects in the middle of a run', async () => {
+  it('passed by the caller delivers each post exactly once even if it reconnects in the middle of a run', async () => {
     await using node = await startNode();
     await using proxy = await TestProxy.to(node.port);
     const connection = await connecting(proxy.url)();
@@ -211,7 +211,7 @@ describe.skipIf(!hasNatsServer)('a NATS connection', () => {
     }
   });
 
-  it('passed by the caller ends a run immediately, with its cursor, when it is closed', async () => {
+  it('passed by the caller ends a run immediately, with the cursor of the run, when the caller closes it', async () => {
     await using node = await startNode();
     expect(await roundTrip({ connection: connecting(node.url) })).toBe(20);
     const connection = await connect({ servers: node.url });
@@ -255,7 +255,7 @@ describe.skipIf(!hasNatsServer)('a NATS connection', () => {
     expect(open.map(one => one.isClosed())).toEqual([true, true, true, true]);
   });
 
-  it('that opens after the run was aborted is closed', async () => {
+  it('that opens only after the run was aborted is closed', async () => {
     await using node = await startNode();
     const stop = new AbortController();
     let resolve: (connection: NatsConnection) => void = () => {};
@@ -364,7 +364,7 @@ describe.skipIf(!hasNatsServer)('a NATS connection', () => {
   });
 
   it.each(['a reader', 'a publisher'])(
-    'of %s ends immediately if its login is rejected in the middle of a run (faults jetstream, 401 in the middle)',
+    'of %s ends immediately if its login is rejected in the middle of a run (regression: faults jetstream, 401 in the middle)',
     async which => {
       const login = (password: string) => `authorization { user: one, password: ${password} }`;
       await using node = await startNode({ config: login('before') });
@@ -411,7 +411,7 @@ describe.skipIf(!hasNatsServer)('a NATS connection', () => {
     expect(proxy.connections).toBeGreaterThanOrEqual(4);
   });
 
-  it('continues with a restarted server while another server rejects the login', async () => {
+  it('continues with a restarted server while another server of its list rejects the login', async () => {
     const config = (password: string) => `authorization { user: one, password: ${password} }`;
     await using node = await startNode({ config: config('right') });
     await using other = await startNode({ config: config('old') });

@@ -18,16 +18,16 @@ const post = () => numberedPosts(900, 901)[0]!.raw;
 /** Damaged messages, which any program can publish to a stream. A reader must end with an error. */
 const MESSAGES: readonly (readonly [what: string, Uint8Array, Record<string, string>])[] = [
   ['that is not JSON', Buffer.from('garbage'), {}],
-  ['that is cut', post().subarray(0, -1), {}],
+  ['that is truncated', post().subarray(0, -1), {}],
   ['without an id', Buffer.from('{"text":"no id"}'), {}],
   ['with two posts', Buffer.from('{"id_str":"1","text":"a"}\n{"id_str":"2","text":"b"}'), {}],
-  ['that is cut behind a bracket', Buffer.from('{"id_str":"1","id":1,"user":{"id":3}'), {}],
+  ['that is truncated after a bracket', Buffer.from('{"id_str":"1","id":1,"user":{"id":3}'), {}],
   [
     'with damaged gzip',
     zlib.gzipSync(post()).subarray(0, -9),
     { 'Millrace-Lengths': `${post().length}`, 'Millrace-Encoding': 'gzip' },
   ],
-  ['with other lengths', post(), { 'Millrace-Lengths': '1,2' }],
+  ['with the wrong lengths in its header', post(), { 'Millrace-Lengths': '1,2' }],
   ['with an epoch that is text', post(), { 'Millrace-Publisher': 'x', 'Millrace-Epoch': 'one' }],
   ['with a position that is text', post(), { 'Millrace-Subject-Position': 'one' }],
 ];
@@ -93,7 +93,7 @@ describe.skipIf(!hasNatsServer)('a JetStream message', () => {
     },
   );
 
-  it('that the `item` function refuses ends its reader without advice to delete it', async () => {
+  it('for which the `item` function throws ends its reader without advice to delete the message', async () => {
     const item = () => {
       throw new DataError('No temperature');
     };
@@ -103,7 +103,7 @@ describe.skipIf(!hasNatsServer)('a JetStream message', () => {
     );
   });
 
-  it("that its publisher cannot read fails the publisher until the message and the publisher's entry are deleted", async () => {
+  it("that its own publisher cannot read fails the publisher until the message and the publisher's entry are deleted", async () => {
     await using node = await startNode();
     const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts', name: 'one' };
     const create = { maxBytes: 64 << 20, shards: 2 };
@@ -135,7 +135,7 @@ describe.skipIf(!hasNatsServer)('a JetStream message', () => {
     expect(await run()).toMatchObject({ posts: 200 });
   });
 
-  it('that a publisher finds instead of its own is named in the error', async () => {
+  it('at the position where a publisher expected its own message is named in the error', async () => {
     await using node = await startNode();
     const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts' };
     const create = { maxBytes: 64 << 20, shards: 1 };
@@ -172,7 +172,7 @@ describe.skipIf(!hasNatsServer)('a JetStream message', () => {
     expect(await run(200, async () => {})).toMatchObject({ posts: 200 });
   });
 
-  it('with damaged headers ends its reader with advice to delete it, even with `item`', async () => {
+  it('with damaged headers ends its reader with advice to delete the message, even with `item`', async () => {
     const { message } = await errorOf({ 'Millrace-Lengths': '1,2' }, String);
     expect(message).toContain('rmm posts 1');
   });

@@ -90,7 +90,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(new Set([...after.shard.ids]).size).toBe(after.shard.ids.length);
   });
 
-  it('ends at the sequence `until`, and waits for it if it is not published yet', async () => {
+  it('ends at the sequence `until`, and waits if that sequence is not published yet', async () => {
     await using node = await startNode();
     await publish(node, 100);
     expect((await readAll(node, { until: 40 })).ids).toHaveLength(40);
@@ -113,7 +113,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(seen.toSorted()).toEqual([...numberedIds(10), ...numberedIds(60)].toSorted());
   });
 
-  it('reads through one consumer, and each of its requests gets an answer', async () => {
+  it('reads all messages through at most three consumers, even if messages are large', async () => {
     await using node = await startNode();
     const text = 'x'.repeat(16 << 10);
     const large = new Flow(async function* () {
@@ -145,7 +145,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     await expect(run).rejects.toThrow('enough');
   });
 
-  it('reports a gap for messages that the stream dropped before they were read', async () => {
+  it('reports a gap for messages that the stream dropped before the reader reached them', async () => {
     await using node = await startNode();
     await publish(node, 100);
     const { cursor } = await readAll(node, { until: 30 });
@@ -232,7 +232,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(gaps).toEqual([{ subject: 'posts.*', from: 1, to: 60 }]);
   });
 
-  it('reports all messages purged from a stream as lost, but no later sequence', async () => {
+  it('reports all messages purged from a stream as lost, but no sequence beyond the end of the stream or `until`', async () => {
     await using node = await startNode();
     await publish(node, 100);
     await manageStreams(node, manager => manager.streams.purge('posts'));
@@ -300,7 +300,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(ids.toSorted()).toEqual(numberedIds(3000));
   });
 
-  it('skips late messages of a publisher that another process has replaced', async () => {
+  it('skips late messages of a publisher after another process has taken over its name', async () => {
     await using node = await startNode();
     await publish(node, 10, { name: 'one' });
     await manageStreams(node, async manager => {

@@ -9,7 +9,7 @@ function apiError(description: string, status: number, code?: number): Error {
 }
 
 describe('a JetStream error', () => {
-  it('is retryable if a former leader rejects a message without an error code (faults jetstream partition, seed 7)', () => {
+  it('is retryable if a former leader rejects a message without an error code (regression: faults jetstream partition, seed 7)', () => {
     expect(clientFailure(apiError('raft: not leader', 503))).toEqual({
       failure: 'outage',
       mayPass: true,
@@ -22,9 +22,12 @@ describe('a JetStream error', () => {
     [10047, 500, 'full', true],
     [10059, 404, 'stream', false],
     [10013, 400, 'refused', false],
-  ] as const)('is classified by its error code: %i', (code, status, failure, mayPass) => {
-    expect(clientFailure(apiError('x', status, code))).toMatchObject({ failure, mayPass });
-  });
+  ] as const)(
+    'has the `failure` and the retryability that its error code %i implies',
+    (code, status, failure, mayPass) => {
+      expect(clientFailure(apiError('x', status, code))).toMatchObject({ failure, mayPass });
+    },
+  );
 });
 
 describe('a failed NATS login', () => {

@@ -34,7 +34,7 @@ describe('decoding a message of another program', () => {
   });
 });
 
-describe('a payload of another program', () => {
+describe('the payload of a message of another program', () => {
   it.each([
     '{"id_str":"1","text":"a"}\n{"id_str":"2","text":"b"}',
     '{"id":1}{"id":2}',
@@ -46,31 +46,31 @@ describe('a payload of another program', () => {
     '\xef\xbb\xbf{"id":1}',
     '"id"',
     '',
-  ])('does not count as a post if it is %j', text => {
+  ])('is not accepted as a post if it is %j', text => {
     expect(() => postOf(Buffer.from(text, 'latin1'), false)).toThrow(DataError);
   });
 
   it.each(['{"id":1,}', '{"id":1,"a":tru}', '{"id":1 "a":2}'])(
-    'does not count as a post if it is not JSON, even with matching brackets: %s',
+    'is not accepted as a post if it is not JSON, even with matching brackets: %s',
     text => {
       expect(() => postOf(Buffer.from(text), false)).toThrow(DataError);
     },
   );
 
-  it('does not count as a post if it nests deeper than the limit', () => {
+  it('is not accepted as a post if it nests deeper than the limit', () => {
     const nested = (depth: number) =>
       Buffer.from(`{"id":1,"a":${'['.repeat(depth)}${']'.repeat(depth)}}`);
     expect(postOf(nested(2_999), false).id).toBe('1');
     expect(() => postOf(nested(3_000), false)).toThrow(DataError);
   });
 
-  it('counts as a post if it is one JSON object with an id, even with spaces around it', () => {
+  it('is accepted as a post if it is one JSON object with an id, even with spaces around it', () => {
     const post = postOf(Buffer.from(' {"id":1050118621198921728,"text":"Zoë"}\n'), false);
     expect(post.id).toBe('1050118621198921728');
   });
 });
 
-describe('a payload of toJetStream', () => {
+describe('the payload of a message of toJetStream', () => {
   it.each(['{"id":1,"text":"a"', '{"text":"a"}', 'id'])(
     'causes a DataError if it is the damaged post %j',
     text => {

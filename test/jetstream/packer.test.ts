@@ -45,7 +45,7 @@ describe('a message that packs several posts', () => {
     );
   });
 
-  it('states the format of its posts only if all posts have the same one', async () => {
+  it('states the format of its posts only if they all have the same format', async () => {
     const itemOf = (format: Outgoing['format']): Outgoing => ({
       id: '1',
       payload: Buffer.from('{}'),

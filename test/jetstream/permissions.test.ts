@@ -69,7 +69,7 @@ describe.skipIf(!hasNatsServer)('the NATS permissions in the README', () => {
   );
 
   it.each(['$JS.API.CONSUMER.MSG.NEXT.posts.*', '$JS.API.STREAM.INFO.posts'])(
-    'end a reader that shares a connection if one is missing: %s',
+    'end a reader that shares a connection with an error if one is missing: %s',
     async permission => {
       await using writable = await startNode({ config: pageConfig() });
       const publisher = toJetStream<Activity>({

@@ -22,8 +22,8 @@ const admits = (epochs: Epochs, { publisher, subject, epoch }: Sent) =>
     get: name => ({ [HEADERS.publisher]: publisher, [HEADERS.epoch]: String(epoch) })[name] ?? '',
   });
 
-describe('Epochs, which detects replaced publishers,', () => {
-  it('admits a message unless a later epoch of its publisher and subject came before it', () => {
+describe('Epochs, which detects publishers that were replaced,', () => {
+  it('accepts a message unless a message with a later epoch came before it from the same publisher on the same subject', () => {
     fc.assert(
       fc.property(sent, messages => {
         const epochs = new Epochs();
@@ -54,7 +54,7 @@ describe('Epochs, which detects replaced publishers,', () => {
     },
   );
 
-  it('admits the same messages after it is restored from a cursor', () => {
+  it('accepts the same messages after it is restored from a cursor', () => {
     fc.assert(
       fc.property(sent, fc.nat(20), (messages, at) => {
         const whole = new Epochs();

@@ -9,7 +9,7 @@ const sequences = fc
   .uniqueArray(fc.integer({ min: 1, max: 60 }))
   .map(all => all.toSorted((a, b) => a - b));
 
-describe('the lost sequences of a stream', () => {
+describe('the sequences of a stream that a reader has lost', () => {
   it('are the sequences of a range that were not read', () => {
     fc.assert(
       fc.property(

@@ -114,8 +114,8 @@ const shownLost = (lost: readonly LostPositions[]) =>
     Array.from({ length: to - from + 1 }, (_, i) => `${publisher} ${subject} ${from + i}`),
   );
 
-describe('the detection of lost and repeated messages', () => {
-  it('admits each message only once, even after a run is resumed', () => {
+describe('LostAndRepeated, which detects lost and repeated messages,', () => {
+  it('accepts each message only once, even after a run is resumed', () => {
     fc.assert(
       fc.property(sent, fc.array(fc.boolean(), { minLength: 60 }), (all, resumed) => {
         const { stream } = streamOf(all);
@@ -174,7 +174,7 @@ describe('the detection of lost and repeated messages', () => {
     });
   });
 
-  it('keeps a missing, unreported position open while higher ones exist, because its message may still arrive', () => {
+  it('keeps a missing position open while higher ones exist and it is not reported, because its message may still arrive', () => {
     afterReading(({ stream, stored, reported, open }) => {
       for (const { message, isLost } of stored) {
         const { publisher, subject, position } = message;
@@ -203,7 +203,7 @@ describe('the detection of lost and repeated messages', () => {
     );
   });
 
-  it('reports no loss of the messages that are missing after skip()', () => {
+  it('reports no loss for messages that are missing directly after skip()', () => {
     fc.assert(
       fc.property(sent, fc.nat(30), fc.nat(10), (all, from, count) => {
         const { stream } = streamOf(all.map(one => ({ ...one, isLost: false, copies: 1 })));
@@ -218,7 +218,7 @@ describe('the detection of lost and repeated messages', () => {
     );
   });
 
-  it('admits a message once if it arrives after it was reported as lost', () => {
+  it('accepts a message once if it arrives after it was reported as lost', () => {
     const positions = new LostAndRepeated({ isWhole: true });
     const at = { publisher: 'one', subject: 'posts.0', series: 1 };
     admits(positions, { ...at, position: 2, acknowledged: 2 });
@@ -229,7 +229,7 @@ describe('the detection of lost and repeated messages', () => {
     expect(admits(positions, { ...at, position: 1, acknowledged: 0 })).toBe(false);
   });
 
-  it('admits all messages of other programs, which have no position header', () => {
+  it('accepts all messages of other programs, which have no position header', () => {
     const positions = new LostAndRepeated({ isWhole: true });
     expect(positions.admits('posts.0', undefined)).toBe(true);
     expect(positions.admits('posts.0', headersOf({}))).toBe(true);

@@ -50,7 +50,7 @@ describe.skipIf(!hasNatsServer)('posts sent through a stream', () => {
     expect(read).toHaveLength(1000);
   });
 
-  it("are all delivered even if their publisher's entry is deleted and its name used again", async () => {
+  it('are all delivered even if the entry of their publisher is deleted and another publisher uses the same name', async () => {
     await using node = await startNode();
     const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts' };
     const create = { maxBytes: MAX_BYTES };

@@ -99,7 +99,7 @@ const behaviors = fc.array(
 );
 
 describe('the KV entry that locks the name of a publisher', () => {
-  it('is written by its process, even if answers of the servers are lost', async () => {
+  it('is written by its process even if responses of the servers are lost', async () => {
     await fc.assert(
       fc.asyncProperty(behaviors, fc.integer({ min: 1, max: 8 }), async (all, writes) => {
         const bucket = new Bucket();
@@ -131,7 +131,7 @@ describe('the KV entry that locks the name of a publisher', () => {
     );
   });
 
-  it('is taken over from an ended process even if servers first answer with older state', async () => {
+  it('is taken over from a process that has ended even if servers first answer with outdated state', async () => {
     const bucket = new Bucket();
     const ended = await takenOver(bucket);
     await ended.write({ seq: 1 });
@@ -142,7 +142,7 @@ describe('the KV entry that locks the name of a publisher', () => {
     entry.close();
   });
 
-  it('is taken over from another machine only after that machine is silent, even if servers answer with older state', async () => {
+  it('is taken over from another machine only after that machine is silent, even if servers answer with outdated state', async () => {
     const bucket = new Bucket();
     const silent = await takenOver(bucket);
     await silent.write({ seq: 1 });
@@ -171,7 +171,7 @@ describe('the KV entry that locks the name of a publisher', () => {
     expect(epochs).toEqual([START, START + 1, START + 2]);
   });
 
-  it('gets a higher epoch than in the previous run, even if the clock was set back', async () => {
+  it('gets a higher epoch than in the previous run even if the clock was set back', async () => {
     const bucket = new Bucket();
     const before = await takenOver(bucket);
     before.close();
@@ -220,7 +220,7 @@ describe('the KV entry that locks the name of a publisher', () => {
 
   // Only Linux provides the start time of a process.
   it.skipIf(process.platform !== 'linux')(
-    'is taken over immediately from an ended process whose pid is in use again',
+    'is taken over immediately from a process that has ended even if its pid is in use again',
     async () => {
       const bucket = new Bucket();
       const ended = await takenOver(bucket);
@@ -236,7 +236,7 @@ describe('the KV entry that locks the name of a publisher', () => {
 
   // Found by `npm run faults -- jetstream` (partition, seed 6): the only publisher failed. Its
   // error said that another process had taken over.
-  it('still belongs to its process if servers reject a write and answer with the previous state', async () => {
+  it('still belongs to its process if servers reject a write and answer with outdated state', async () => {
     const bucket = new Bucket();
     const entry = await takenOver(bucket);
     await entry.write({ seq: 1 });

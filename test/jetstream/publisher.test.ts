@@ -77,7 +77,7 @@ describe.skipIf(!hasNatsServer)(
       );
     });
 
-    it('finds the message that was acknowledged while a commit waited for the previous one', async () => {
+    it('recognizes the message that was acknowledged while a commit waited for the previous one', async () => {
       const subject = `posts-${++streams}`;
       const to = { connection: connecting(node.url), stream: subject, subject };
       const create = { maxBytes: 4 << 20, shards: 1, duplicateWindowMs: 1000 };

@@ -129,7 +129,7 @@ describe.skipIf(!hasNatsServer)('messages that a server has lost or stored twice
     });
   });
 
-  it('are passed to onGap, and delivered if they arrive later', async () => {
+  it('are passed to onGap, and are delivered if they arrive later', async () => {
     const stream = await newStream();
     await store(stream, [
       [0, 0, 0],
@@ -179,7 +179,7 @@ describe.skipIf(!hasNatsServer)('messages that a server has lost or stored twice
     expect(second).toMatchObject({ error: undefined, ids: idsOf(1, 3) });
   });
 
-  it('are reported even if the message that proves the loss comes after `until`', async () => {
+  it('are reported even if the sequence of the message that proves the loss is after `until`', async () => {
     const stream = await newStream();
     await store(stream, [
       [0, 0, 0],
@@ -197,7 +197,7 @@ describe.skipIf(!hasNatsServer)('messages that a server has lost or stored twice
     expect(second).toMatchObject({ error: undefined, ids: idsOf(2, 4) });
   });
 
-  it('are not reported twice if the stream is not read from its first message', async () => {
+  it('are not reported again by a reader that starts after the first message', async () => {
     const stream = await newStream();
     await store(stream, [
       [0, 0, 0],
@@ -224,19 +224,16 @@ describe.skipIf(!hasNatsServer)('messages that a server has lost or stored twice
       { positions: { isWhole: true, followed: { 'one x.0': [1, 2] } } },
     ],
     ['epochs of another shape', { epochs: { 'one x.0': 'x' } }],
-  ])(
-    'cannot be tracked from a damaged cursor, which causes an OptionError: %s',
-    async (_, damage) => {
-      const stream = await newStream();
-      await store(stream, [[0, 0, 0]]);
-      const { cursors } = await readAll(stream);
-      const { error } = await readAll(stream, { resume: { ...cursors[0], ...damage } });
-      expect(error).toMatchObject({
-        option: 'resume',
-        message: expect.stringMatching(/damaged.* to start again$/),
-      });
-    },
-  );
+  ])('cause an OptionError if they were recorded in a damaged cursor: %s', async (_, damage) => {
+    const stream = await newStream();
+    await store(stream, [[0, 0, 0]]);
+    const { cursors } = await readAll(stream);
+    const { error } = await readAll(stream, { resume: { ...cursors[0], ...damage } });
+    expect(error).toMatchObject({
+      option: 'resume',
+      message: expect.stringMatching(/damaged.* to start again$/),
+    });
+  });
 
   it('end the flow if a header is damaged', async () => {
     const stream = await newStream();
@@ -264,7 +261,7 @@ describe.skipIf(!hasNatsServer)('messages that a server has lost or stored twice
     });
   });
 
-  it('are reported at the end of a stream, also to each shard', async () => {
+  it('are reported at the end of a stream, to every shard as well', async () => {
     const stream = 'ended';
     const options = { connection: connecting(node.url), stream, subject: stream };
     await pipelineTo(options, 40);

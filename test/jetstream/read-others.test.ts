@@ -60,13 +60,13 @@ describe.skipIf(!hasNatsServer)('a stream that other programs publish', () => {
       ['posts.en', 'other'],
       ['1', '3', '4'],
     ],
-  ])('can be read with the subjects %j', async (subjects, ids) => {
+  ])('is read with the subjects %j', async (subjects, ids) => {
     await using node = await startNode();
     await fill(node, ['posts.>', 'other'], messages);
     expect((await idsOf(node, { subjects })).toSorted()).toEqual(ids);
   });
 
-  it('can be read in shards by subject', async () => {
+  it('is read in shards by subject', async () => {
     await using node = await startNode();
     await fill(node, ['posts.>', 'other'], messages);
     const subjects = ['posts.en', 'posts.de.>', 'other'];
@@ -79,7 +79,7 @@ describe.skipIf(!hasNatsServer)('a stream that other programs publish', () => {
     expect(error.message).toContain('`subjects` has 1: name one for each shard');
   });
 
-  it('can be read from a cursor, with the items that `item` returns', async () => {
+  it('is read from a cursor, with the items that `item` returns', async () => {
     await using node = await startNode();
     const texts = ['a', 'b', 'c'].map(text => ['posts.x', text] as const);
     await fill(node, ['posts.>'], texts);
@@ -98,7 +98,7 @@ describe.skipIf(!hasNatsServer)('a stream that other programs publish', () => {
     expect(await pipeline(rest, collect())).toEqual(['b', 'c']);
   });
 
-  it('can be read through a mirror', async () => {
+  it('is read through a mirror', async () => {
     await using node = await startNode();
     await fill(
       node,
@@ -112,7 +112,7 @@ describe.skipIf(!hasNatsServer)('a stream that other programs publish', () => {
     ]);
   });
 
-  it('is identified by its name and subjects in a checkpoint', () => {
+  it('is identified in a checkpoint by its name and the subjects', () => {
     const one = { connection: connecting('nats://127.0.0.1:1'), stream: 'others' };
     const step = { step: 'fromJetStream', stream: 'others' };
     expect(identityOf(fromJetStream({ ...one, subjects: 'a' }))).toEqual([
@@ -138,7 +138,7 @@ describe.skipIf(!hasNatsServer)('a stream that other programs publish', () => {
     });
   });
 
-  it('is waited for with `waitForStream` until it exists', async () => {
+  it('is awaited with `waitForStream` until it exists', async () => {
     await using node = await startNode();
     const waits = new Set<string | undefined>();
     const progress = ({ wait: one }: ProgressCounts) => waits.add(one?.error?.message);
@@ -174,7 +174,7 @@ describe.skipIf(!hasNatsServer)('a stream that other programs publish', () => {
 });
 
 describe.skipIf(!hasNatsServer)('a reader of a stream', () => {
-  it('reports how many messages it is behind, also to the nats command', async () => {
+  it('reports how many messages it has not read yet, to the nats command as well', async () => {
     await using node = await startNode();
     const messages = Array.from({ length: 100 }, (_, id) => [`posts.${id % 2}`, POST(id)] as const);
     await fill(node, ['posts.>'], messages);
@@ -202,8 +202,8 @@ describe.skipIf(!hasNatsServer)('a reader of a stream', () => {
   });
 });
 
-describe.skipIf(!hasNatsServer)('a reader of deleted messages', () => {
-  it('is 0 messages behind after all messages are deleted', async () => {
+describe.skipIf(!hasNatsServer)('a reader of a stream whose messages are all deleted', () => {
+  it('reports that 0 messages are left to read', async () => {
     await using node = await startNode();
     const messages = Array.from({ length: 100 }, (_, id) => ['posts.0', POST(id)] as const);
     await fill(node, ['posts.>'], messages);
@@ -250,7 +250,7 @@ describe('the option `subjects`', () => {
     expect(read(subjects)).not.toThrow();
   });
 
-  it('causes an OptionError together with `subject`, but one of the two is required', () => {
+  it('causes an OptionError if `subject` is set as well, or if both are missing', () => {
     const one = { connection: connecting('nats://127.0.0.1:1'), stream: 'others' };
     expect(() => fromJetStream({ ...one, subject: 'a', subjects: 'a.>' })).toThrow('pass one');
     expect(() => fromJetStream(one)).toThrow('`subject` is missing');

@@ -12,7 +12,7 @@ import { hasNatsServer, startNode } from './nats-server.js';
 import { numberedIds, numberedSource } from './numbered-posts.js';
 
 describe.skipIf(!hasNatsServer)('the reader of a subject', () => {
-  it('delivers no cursor beyond a message that it could not read', async () => {
+  it('delivers no cursor after a message that it could not read', async () => {
     await using node = await startNode();
     const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts' };
     const publish = (total: number, name: string) =>
@@ -75,7 +75,7 @@ function replica(positions: readonly number[], publisher = 'one'): Messages {
 }
 
 describe('messages that one replica has lost', () => {
-  it('are found exactly once if another replica has them', async () => {
+  it('are read exactly once if another replica has them', async () => {
     const positions = fc.uniqueArray(fc.nat(30));
     await fc.assert(
       fc.asyncProperty(
@@ -98,7 +98,7 @@ describe('messages that one replica has lost', () => {
     );
   });
 
-  it('are found even among messages with damaged headers', async () => {
+  it('are read even if they are among messages with damaged headers', async () => {
     const lost = [{ publisher: 'one', subject: 'posts.0', from: 5, to: 5 }];
     const damaged = { subject: 'posts.0', seq: 4, headers: { get: () => 'one' } };
     const found = await readAgain(lost, 1, async function* () {

@@ -7,7 +7,7 @@ import { type Cut, RouteProxies } from './route-proxies.js';
 
 describe.skipIf(!hasNatsServer || !isNightly)('proxies between the nodes of a cluster', () => {
   it.each<Cut>(['silent', 'reset'])(
-    'isolate the leader so that the others elect a new one, and reconnect it (%s)',
+    'isolate the leader so that the other nodes elect a new one, and reconnect it (%s)',
     async cut => {
       await using proxies = new RouteProxies();
       await using cluster = await startCluster({ routePort: proxies.routePort });

@@ -130,7 +130,7 @@ describe.skipIf(!hasNatsServer).concurrent('the subjects of a topic', () => {
   });
 });
 
-describe('the topics of toJetStream', () => {
+describe('the `topics` option of toJetStream', () => {
   const topic = () => 'en';
   it.each([
     [{ topics: ['en'] }, /`topic` is missing/],
@@ -147,7 +147,7 @@ describe('the topics of toJetStream', () => {
       },
       /at most 256/,
     ],
-  ])('cause an OptionError if they are invalid: %o', (wrong, message) => {
+  ])('causes an OptionError if it is invalid: %o', (wrong, message) => {
     const connection = () => Promise.reject(new Error('connected'));
     const needed = { connection, stream: 'posts', subject: 'posts' };
     const options: ToJetStreamOptions<Activity> = { ...needed, ...wrong };
@@ -164,7 +164,7 @@ describe('the topics of toJetStream', () => {
       shards,
     );
 
-  it('must all have the same number of subjects', () => {
+  it('requires the same number of subjects for every topic', () => {
     fc.assert(
       fc.property(anyTopics, anyShards, ({ topics, names }, shards) => {
         const all = subjectsOfAll(names, shards);
@@ -176,7 +176,7 @@ describe('the topics of toJetStream', () => {
     );
   });
 
-  it('put a post on the subject of its topic that its id determines', () => {
+  it('puts a post on the subject of its topic that the post id determines', () => {
     fc.assert(
       fc.property(anyTopics, anyShards, fc.nat(5), fc.nat(), ({ names }, shards, number, id) => {
         const all = subjectsOfAll(names, shards);
@@ -189,7 +189,7 @@ describe('the topics of toJetStream', () => {
   });
 });
 
-describe('numbered subjects', () => {
+describe('the numbered subjects of a stream', () => {
   it('are counted as shards only if they are numbered from 0', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 40 }), fc.nat(39), (count, gone) => {
@@ -203,7 +203,7 @@ describe('numbered subjects', () => {
       expect(countSubjects('posts', others)).toBeUndefined();
   });
 
-  it.each([2, 8, 16, 100])('get about the same number of posts if there are %i', count => {
+  it.each([2, 8, 16, 100])('receive about the same number of posts each if there are %i', count => {
     const posts = Array.from({ length: count }, () => 0);
     const total = 2000 * count;
     for (let number = 0; number < total; number++) {

@@ -24,7 +24,7 @@ const textsTo = (total: number) =>
     .map(({ raw }) => raw.toString())
     .toSorted();
 
-describe.skipIf(!hasNatsServer)('batches of posts in a message', () => {
+describe.skipIf(!hasNatsServer)('batches of posts in a JetStream message', () => {
   it.each([undefined, 'gzip' as const])('keep their exact bytes: %s', async compression => {
     await using node = await startNode();
     const published = await pipeline(

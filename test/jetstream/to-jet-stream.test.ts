@@ -85,7 +85,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual(numberedIds(3000));
   });
 
-  it('commits the posts that were paid for before the budget ended, so that the next run does not request them again', async () => {
+  it('commits the posts paid for before the budget was spent, so that the next run does not request them again', async () => {
     await using node = await startNode();
     const begunAt: number[] = [];
     const flow = () =>
@@ -123,7 +123,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual(numberedIds(3000));
   });
 
-  it('recognizes posts of an earlier run that a later run with an older cursor did not commit', async () => {
+  it('does not publish again a post that an earlier run published beyond the cursor of a later run', async () => {
     await using node = await startNode();
     for (const [stopAt, commitIntervalMs] of [
       [800, 600_000],
@@ -180,7 +180,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual(numberedIds(2000));
   });
 
-  it('fails while another publisher of its name waits for space, whether that one is starting or ending', async () => {
+  it("fails while another publisher with its name waits for space, at the start or the end of that publisher's run", async () => {
     await using node = await startNode();
     const small = { ...to(node), create: { ...create, maxBytes: 1 << 20 } };
     // Creates the bucket first. Otherwise, nats-server 2.9 panics if it is asked for a message of a
@@ -225,7 +225,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(config.allow_direct).toBe(false);
   });
 
-  it('fails if the KV entry of its name is damaged', async () => {
+  it('fails if the KV entry of its publisher name is damaged', async () => {
     await using node = await startNode();
     const run = () => pipeline(numberedSource({ total: 10 }), toJetStream({ ...to(node), create }));
     await run();
@@ -245,7 +245,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     await connection.close();
   });
 
-  it('takes over from a silent process, which then fails when it wakes up', async () => {
+  it('takes over from a process that was silent, and that process fails when it continues', async () => {
     await using node = await startNode();
     const options = { ...to(node), create, total: 4000, takeoverMs: 2000 };
     const first = new Child('publish-child.ts', { ...options, waitMs: 20, holdAt: 1500 });
@@ -260,7 +260,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual(numberedIds(4000));
   });
 
-  it('fails if another flow was published under the same name', async () => {
+  it('fails if another flow was published under the same publisher name', async () => {
     await using node = await startNode();
     await pipeline(numberedSource({ total: 100 }), toJetStream({ ...to(node), create }));
     const other = pipeline(numberedSource({ total: 200 }), toJetStream({ ...to(node) }));
@@ -458,7 +458,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     });
   });
 
-  it('shows why and until when it waits, and fails if the stream is deleted during the wait', async () => {
+  it('shows why and until when it waits for space, and fails if the stream is deleted during the wait', async () => {
     await using node = await startNode();
     const waits: Wait[] = [];
     let deleting: Promise<unknown> | undefined;
@@ -486,7 +486,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(first!.waitMs).toBeGreaterThan(60_000);
   });
 
-  it('shows no wait after the servers are back', async () => {
+  it('shows no wait once the servers respond again', async () => {
     await using node = await startNode();
     const seen: (Wait | undefined)[] = [];
     let isBack = false;
@@ -619,7 +619,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual([]);
   });
 
-  it('publishes other items with the results of the `id` and `payload` functions', async () => {
+  it('publishes items that are not posts with the results of the `id` and `payload` functions', async () => {
     await using node = await startNode();
     const items = Array.from({ length: 20 }, (_, n) => ({ key: `é ${n}`, n }));
     await pipeline(
@@ -639,7 +639,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(read.toSorted((a, b) => a.n - b.n)).toEqual(items);
   });
 
-  it('drops posts that the source repeats', async () => {
+  it('drops posts that the source delivers twice', async () => {
     await using node = await startNode();
     const twice = new Flow(async function* () {
       yield { items: [...numberedPosts(0, 100), ...numberedPosts(50, 150)] };

@@ -29,7 +29,7 @@ async function* large(state: { closed: boolean }, failure?: Error): AsyncGenerat
 }
 
 describe('inflateJobFile', () => {
-  it('inflates a file of several gzip members, whatever the chunks', () =>
+  it('inflates a file of several gzip members, for any chunk sizes', () =>
     fc.assert(
       fc.asyncProperty(
         fc
@@ -62,7 +62,7 @@ describe('inflateJobFile', () => {
     ['zeros', Buffer.alloc(100_000)],
     ['text', Buffer.from('text')],
     ['one byte', Buffer.from([0x1f])],
-  ])('fails for a file with %s after its end, whatever the chunks', async (_, junk) => {
+  ])('fails for a file with %s after its end, for any chunk sizes', async (_, junk) => {
     const file = gzipSync('some text');
     await expect(inflated([Buffer.concat([file, junk])])).rejects.toBeInstanceOf(DataError);
     await expect(inflated([file, junk])).rejects.toBeInstanceOf(DataError);

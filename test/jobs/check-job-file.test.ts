@@ -38,7 +38,7 @@ describe('the info line of a job file', () => {
 
   it.each([
     ['a range of more than a day, which could fill the memory', rangeTo('2018-01-09T00:00:00Z')],
-    ['a time that is none', rangeTo('later')],
+    ['an invalid time', rangeTo('later')],
     ['another number of posts', { message: 'x', activity_count: 2 }],
   ])('causes an error if it has %s', async (_, info) => {
     const file = fileOf(info);

@@ -17,7 +17,7 @@ import {
 setUpJobServer();
 
 describe('jobs.download', () => {
-  it('refuses a folder that contains another job', async () => {
+  it('rejects if the folder contains files of another job', async () => {
     await writeFile(path.join(folder, '.millrace-job.json'), '{"job": "another1"}');
     const error = await download().catch(error => error);
     expect(error).toBeInstanceOf(StorageError);
@@ -25,7 +25,7 @@ describe('jobs.download', () => {
     expect(served.fetched.size).toBe(0);
   });
 
-  it('fails if another download writes the same folder, and completes the other', async () => {
+  it('rejects while another download writes the same folder, and lets the other download complete', async () => {
     let go = () => {};
     const gate = new Promise<void>(resolve => {
       go = resolve;
@@ -54,7 +54,7 @@ describe('jobs.download', () => {
     await expectWhole();
   });
 
-  it('unlocks the folder when it fails', async () => {
+  it('unlocks the folder when it rejects', async () => {
     served.faults.set(served.files[4]!.segment, () => status(404));
     await expect(download()).rejects.toBeInstanceOf(IncompleteError);
     await writeFile(path.join(folder, '.millrace-job.json'), '{"job": "another1"}');

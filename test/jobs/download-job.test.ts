@@ -45,7 +45,7 @@ describe('jobs.download', () => {
     },
   );
 
-  it('writes a folder that localFiles reads', async () => {
+  it('writes a folder whose posts localFiles can read', async () => {
     await download();
     const posts = await pipeline(
       localFiles(folder),
@@ -98,7 +98,7 @@ describe('jobs.download', () => {
     return error;
   };
 
-  it('names a missing and a damaged file in its error', async () => {
+  it('names a missing file and a damaged file in its error', async () => {
     const error = await downloadOfTwoBroken();
     expect(error).toBeInstanceOf(IncompleteError);
     expect(error.missing).toEqual([served.files[4]!.segment, served.files[6]!.segment]);
@@ -109,7 +109,7 @@ describe('jobs.download', () => {
     expect((await namesIn()).filter(name => name.endsWith('.gz')).length).toBe(10);
   });
 
-  it('writes the missing and damaged files in a second run', async () => {
+  it('writes in a second run only the files that were missing or damaged', async () => {
     await downloadOfTwoBroken();
     expect(await download()).toMatchObject({ exitCode: 0 });
     await expectWhole();
@@ -124,7 +124,7 @@ describe('jobs.download', () => {
     await expectWhole();
   });
 
-  it('names a large file and its damage if the file stays damaged', async () => {
+  it('names a large file and its damage in the error if the file stays damaged', async () => {
     const damaged = largeFile(6_000_000, ['{"id":1']);
     served.faults.set(served.files[4]!.segment, () => whole(damaged));
     const error = await download().catch(error => error);
@@ -179,7 +179,7 @@ describe('jobs.download', () => {
     await expectWhole();
   });
 
-  it('ends early if every file fails', async () => {
+  it('rejects early if every file fails', async () => {
     await serveInstead({ files: servedFiles(72) });
     for (const { segment } of served.files) served.faults.set(segment, () => status(404));
     const error = await download().catch(error => error);
@@ -196,7 +196,7 @@ describe('jobs.download', () => {
     expect(served.listings).toBe(2);
   });
 
-  it("fails if totals differ, unless `totals` is 'report'", async () => {
+  it("rejects if the totals differ, unless `totals` is 'report'", async () => {
     await serveInstead({ results: { activityCount: 35 } });
     await expect(download()).rejects.toMatchObject({
       code: 'ERR_INCOMPLETE',
@@ -250,7 +250,7 @@ describe('jobs.download', () => {
   });
 
   it.skipIf(process.platform === 'win32')(
-    'fails without blocking if a pipe has the name of a file',
+    'rejects without blocking if a pipe has the name of a file',
     async () => {
       const pipe = path.join(folder, fileNames()[1]!);
       await mkdir(path.dirname(pipe), { recursive: true });

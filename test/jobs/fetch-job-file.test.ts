@@ -23,8 +23,8 @@ const LARGE_AND_DAMAGED = largeFile(6_000_000, ['{"id":1']);
 const LINE_WITHOUT_END = gzipSync(Buffer.alloc(80 * 1024 * 1024, ' '));
 
 const FAULTS: Record<string, (file: Buffer) => Reply> = {
-  'cut short, in good order': file => whole(file.subarray(0, file.length / 2)),
-  'cut short against its length': file => response => {
+  'truncated, although the response ends cleanly': file => whole(file.subarray(0, file.length / 2)),
+  'shorter than its Content-Length': file => response => {
     response.setHeader('content-length', file.length);
     response.write(file.subarray(0, file.length / 2), () => response.socket?.end());
   },
@@ -32,7 +32,7 @@ const FAULTS: Record<string, (file: Buffer) => Reply> = {
     response.setHeader('content-length', file.length);
     response.write(file.subarray(0, file.length / 2), () => response.socket?.resetAndDestroy());
   },
-  'reset at once': () => reset,
+  'reset before the first byte': () => reset,
   'without its last byte': file => whole(file.subarray(0, -1)),
   'with a flipped bit': file => {
     const flipped = Buffer.from(file);
@@ -42,13 +42,13 @@ const FAULTS: Record<string, (file: Buffer) => Reply> = {
   'followed by junk': file => whole(Buffer.concat([file, Buffer.from('junk')])),
   empty: () => whole(Buffer.alloc(0)),
   'not gzip': () => whole(Buffer.from('{"a":1}\n')),
-  'whole, but of fewer posts than it says': () =>
+  'complete, but with fewer posts than its info line says': () =>
     whole(gzipSync('{"id":1}\n{"info":{"message":"Replay Request Completed","activity_count":3}}')),
-  'whole, but with a line cut short': () => whole(gzipSync('{"id":1}\n{"id":2')),
-  'some MB, with a damaged first line': () => whole(LARGE_AND_DAMAGED),
+  'complete, but with a truncated line': () => whole(gzipSync('{"id":1}\n{"id":2')),
+  'several MB with a damaged first line': () => whole(LARGE_AND_DAMAGED),
   'missing (404)': () => status(404, 'NoSuchKey'),
   'forbidden (403)': () => status(403),
-  'not now (503)': () => status(503, '', { 'retry-after': '1' }),
+  'unavailable (503)': () => status(503, '', { 'retry-after': '1' }),
 };
 
 /** Returns all strings in an error and in its causes. */
@@ -60,9 +60,9 @@ function secretsOf(error: unknown): string[] {
   return texts;
 }
 
-describe('a temporary fault of the download of a job', () => {
+describe('a temporary fault in the download of a job', () => {
   it.each(Object.entries(FAULTS))(
-    '(%s) is overcome by fetching the file again',
+    '(%s) is overcome because the file is fetched again',
     async (_, fault) => {
       const served = await start();
       const hit = plant(served, 2, fault);
@@ -74,7 +74,7 @@ describe('a temporary fault of the download of a job', () => {
     },
   );
 
-  it('that stalls a file is overcome by fetching the file again', async () => {
+  it('that stalls a file is overcome because the file is fetched again', async () => {
     const served = await start();
     served.faults.set(served.files[3]!.segment, (before, { gzip }) =>
       before > 0
@@ -107,7 +107,7 @@ describe('a temporary fault of the download of a job', () => {
     expect(lines).toEqual(served.lines);
   });
 
-  it('of all expired URLs is overcome by requesting the list once more', async () => {
+  it('that makes all URLs expire is overcome because the list is requested once more', async () => {
     const served = await start({ files: servedFiles(24) });
     served.faults.set(served.files[10]!.segment, () => {
       served.expired = Math.max(served.expired, 1);
@@ -119,7 +119,7 @@ describe('a temporary fault of the download of a job', () => {
     expect(served.listings).toBe(2);
   });
 
-  it('of a list with fewer URLs than announced is overcome by requesting the list again', async () => {
+  it('that shortens the list to fewer URLs than announced is overcome because the list is requested again', async () => {
     const served = await start();
     const { otherwise } = served.server;
     served.server.script.push(otherwise, response => {
@@ -131,9 +131,9 @@ describe('a temporary fault of the download of a job', () => {
   });
 });
 
-describe('a permanent fault of the download of a job', () => {
+describe('a permanent fault in the download of a job', () => {
   it.each(Object.entries(FAULTS))(
-    '(%s) fails the run with the name of the file after all others are fetched',
+    '(%s) fails the run with the name of the file after all other files are fetched',
     async (_, fault) => {
       const served = await start();
       const hit = plant(served, Number.POSITIVE_INFINITY, fault);
@@ -150,12 +150,12 @@ describe('a permanent fault of the download of a job', () => {
 
   it.each([
     [
-      'a damaged line in some MB',
+      'several MB with a damaged line',
       LARGE_AND_DAMAGED,
       /Expected a JSON object on each line: .*, line 1/,
     ],
-    ['a line that has no end', LINE_WITHOUT_END, /A line is larger than 67108864 bytes/],
-  ])('(%s) is explained in the error', async (_, file, message) => {
+    ['with an endless line', LINE_WITHOUT_END, /A line is larger than 67108864 bytes/],
+  ])('(file: %s) is explained in the error', async (_, file, message) => {
     const served = await start({ files: servedFiles(3) });
     // Inflating 64 MiB in every attempt would take too long, so only the last attempts get the
     // large file.
@@ -176,7 +176,7 @@ describe('a permanent fault of the download of a job', () => {
     expect(lines).toEqual([...others, late].flatMap(file => file.lines));
   });
 
-  it('of two files fails the run with the error of the later file', async () => {
+  it('that affects two files fails the run with the error of the later file', async () => {
     const served = await start();
     const [earlier, later] = [served.files[2]!.segment, served.files[4]!.segment];
     served.faults.set(earlier, () => async (response, request) => {
@@ -188,7 +188,7 @@ describe('a permanent fault of the download of a job', () => {
     expect((error as Error).message).toMatch(/The last error: .*the later/);
   });
 
-  it('of all files ends the run early', async () => {
+  it('that affects all files ends the run early', async () => {
     const served = await start({ files: servedFiles(72) });
     for (const { segment } of served.files) served.faults.set(segment, () => status(404));
     const { lines, error } = await download(served);
@@ -226,7 +226,7 @@ describe('a permanent fault of the download of a job', () => {
     expect((error as Error).message).toMatch(/expired \(its files were kept until 2024-05-30/);
   });
 
-  it('of a list with fewer files than announced fails the run with both numbers', async () => {
+  it('that shortens the list to fewer files than announced fails the run with both numbers', async () => {
     const served = await start({ listing: { urlCount: 13 } });
     const { lines, error } = await download(served);
     expect(lines).toEqual(served.lines);
@@ -237,7 +237,7 @@ describe('a permanent fault of the download of a job', () => {
     ['bytes', { listing: { totalFileSizeBytes: 7 } }, /\d+ of 7 bytes \(totalFileSizeBytes\)/],
     ['posts', { results: { activityCount: '37' } }, /36 of 37 posts \(activityCount\)/],
   ])(
-    "of different totals of %s fails the run unless `totals` is 'report'",
+    "that changes the total of %s fails the run unless `totals` is 'report'",
     async (_, options, expected) => {
       const served = await start(options);
       const required = await download(served);

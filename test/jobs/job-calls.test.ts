@@ -89,7 +89,7 @@ describe('creating a job', () => {
     ['503', status(503)],
   ];
   it.each(LOST)(
-    'joins the job that it finds by its title after a lost response (%s)',
+    'uses the job that it finds by its title after a lost response (%s)',
     async (_, lost) => {
       const job = newJob({ status: 'estimating' });
       server.script.push(lost, listed(job), json(job));
@@ -110,7 +110,7 @@ describe('creating a job', () => {
     },
   );
 
-  it('joins the job that its own earlier request created late', async () => {
+  it('uses the job that its own earlier request created late', async () => {
     server.script.push(
       reset,
       listed(),
@@ -125,7 +125,7 @@ describe('creating a job', () => {
     ['was requested before the call', {}, '2024-05-15T12:34:56Z'],
     ['does not say when it was requested', { requestedAt: undefined }, 'an unknown time'],
   ])(
-    'does not join a job with the same title that %s, because its rules may differ',
+    'does not use a job with the same title that %s, because its rules may differ',
     async (_, of, at) => {
       const other = { ...JOB, ...of };
       server.script.push(reset, listed(other), json(other));
@@ -136,14 +136,14 @@ describe('creating a job', () => {
     },
   );
 
-  it('finds its own job even if the clock of the service is 400 days behind', async () => {
+  it('finds the job that it created even if the clock of the service is 400 days behind', async () => {
     server.now = () => Date.now() - 400 * DAY;
     const job = newJob({ requestedAt: new Date(server.now()).toISOString() });
     server.script.push(reset, listed(job), json(job));
     expect((await createJob(acme(), REQUEST)).uuid).toBe('eff5t4me1j');
   });
 
-  it('does not join a job with the same title for another window', async () => {
+  it('does not use a job with the same title for another window', async () => {
     const other = { ...JOB, toDate: '201401030000' };
     server.script.push(reset, listed(other), json(other));
     const error = await createJob(acme(), REQUEST).catch(e => e);
@@ -151,7 +151,7 @@ describe('creating a job', () => {
     expect(error.message).toMatch(/another job with the title "snow".* to 201401030000, not/);
   });
 
-  it('does not join a job with the same title in another format', async () => {
+  it('does not use a job with the same title in another format', async () => {
     const other = { ...JOB, format: 'activity_streams' };
     server.script.push(reset, listed(other), json(other));
     const error = await createJob(acme(), REQUEST).catch(e => e);
@@ -199,7 +199,7 @@ describe('accepting or rejecting a job', () => {
     expect(methods()).toEqual(['PUT /jobs/eff5t4me1j.json', 'GET /jobs/eff5t4me1j.json']);
   });
 
-  it('is repeated after a broken connection if the job is still quoted', async () => {
+  it('is repeated after a broken connection if the job still waits for a decision', async () => {
     server.script.push(
       reset,
       json({ ...JOB, status: 'quoted', quote: QUOTE }),
@@ -208,7 +208,7 @@ describe('accepting or rejecting a job', () => {
     expect(await acceptJob(acme(), 'eff5t4me1j')).toMatchObject({ status: 'accepted' });
   });
 
-  it('fails after a broken connection if the job was rejected by someone else', async () => {
+  it('fails after a broken connection if someone else rejected the job', async () => {
     server.script.push(reset, json({ ...JOB, status: 'rejected' }));
     await expect(acceptJob(acme(), 'eff5t4me1j')).rejects.toMatchObject({
       code: 'ERR_JOB',
@@ -217,7 +217,7 @@ describe('accepting or rejecting a job', () => {
     });
   });
 
-  it('is sent only once if the service says that the job is not quoted', async () => {
+  it('is not repeated if the service says that the job does not wait for a decision', async () => {
     server.script.push(status(400, '{"error":{"message":"not quoted"}}'));
     await expect(acceptJob(acme(), 'eff5t4me1j')).rejects.toMatchObject({
       status: 400,

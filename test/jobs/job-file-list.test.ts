@@ -26,7 +26,7 @@ describe('the list of suspect minutes of a job', () => {
     expect(server.received[0]?.headers.authorization).toMatch(/^Basic /);
   });
 
-  it('may be missing, but causes a DataError if it contains no dates', async () => {
+  it('may be missing, but causes a DataError if it contains something other than dates', async () => {
     server.script.push(status(404), json({ nothing: ['here'] }));
     expect(await readSuspectMinutes(acme(), `${server.url}/suspect`)).toEqual([]);
     await expect(readSuspectMinutes(acme(), `${server.url}/suspect`)).rejects.toBeInstanceOf(

@@ -23,7 +23,7 @@ describe('the cursor of a job download', () => {
     ['a file behind the last one', { next: 3, seen: undefined }],
     ['less than no posts', { posts: -1 }],
     ['a missing file without a name', { missing: [7] }],
-  ])('causes an OptionError with %s', (_, damage) => {
+  ])('causes an OptionError if it contains %s', (_, damage) => {
     const { seen, ...cursor } = { ...cursors.cursorAt(state), ...damage } as { seen?: string };
     expect(() => cursors.stateAt(seen === undefined ? cursor : { seen, ...cursor })).toThrow(
       OptionError,

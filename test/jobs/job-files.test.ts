@@ -22,9 +22,9 @@ import { download, start, stopServersAfterTests } from './local-job-files.js';
 
 stopServersAfterTests();
 
-describe('the files of a job', () => {
+describe('the files that jobFiles downloads', () => {
   it.each([1, 2, 4, 16])(
-    'are delivered completely, in time order, %i at a time',
+    'are delivered completely and in time order, %i at a time',
     async concurrency => {
       const served = await start({ files: servedFiles(24).toReversed() });
       const { lines, verdicts, error } = await download(served, { concurrency });
@@ -98,7 +98,7 @@ describe('the files of a job', () => {
     expect(lines).toEqual(files.flatMap(file => file.lines));
   });
 
-  it('are named by their position in the list if their URLs contain no time segment', async () => {
+  it('are identified by their position in the list if their URLs contain no time segment', async () => {
     const files = servedFiles(3);
     const served = await start({ files });
     const other = await start({ files });
@@ -150,9 +150,9 @@ describe('the file URLs of a job without time segments', () => {
   }
 
   it.each([
-    ['as they are', (url: string) => url],
+    ['even with the same URL', (url: string) => url],
     [
-      'signed again',
+      'even with another signature',
       (url: string) => `${url.replace('Signature', 'Expires=2&AccessKeyId=canary&Signature')}x`,
     ],
   ])('fail the run if one is listed twice, %s', async (_, again) => {
@@ -163,7 +163,7 @@ describe('the file URLs of a job without time segments', () => {
     expect(lines).toEqual([]);
   });
 
-  it('still belong to the same files if the renewed list has another order', async () => {
+  it('are matched to the same files if the renewed list has another order', async () => {
     const served = await startNameless((urls, list) => (list === 1 ? urls : urls.toReversed()));
     served.expired = 1;
     const { lines, error } = await download(served);
@@ -172,7 +172,7 @@ describe('the file URLs of a job without time segments', () => {
     expect(lines).toEqual(served.lines);
   });
 
-  it('name the same files in each run, whatever their order in the list', async () => {
+  it('identify the same files in each run, whatever their order in the list', async () => {
     const served = await startNameless((urls, list) => (list === 1 ? urls : urls.toReversed()));
     const first = await download(served);
     const second = await download(served);
@@ -189,7 +189,7 @@ describe('the suspect minutes of a job', () => {
     return start({ files, suspectMinutes: ['202401010005', '202401010004'] });
   };
 
-  it('set the exit code of the verdict on the job to 2', async () => {
+  it('set the exit code in the verdict on the job to 2', async () => {
     const { verdicts } = await download(await withSuspectMinutes());
     expect(verdicts).toMatchObject([
       { exitCode: 2, suspectMinutes: ['202401010004', '202401010005', '202401010803'] },
@@ -242,7 +242,7 @@ describe('a resumed run of jobFiles', () => {
     expect(mended.verdicts).toMatchObject([{ exitCode: 0, files: { delivered: 12 } }]);
   });
 
-  it('starts with the file that has a too deeply nested line', async () => {
+  it('starts with the file whose line nested too deeply in the earlier run', async () => {
     const served = await start();
     const { segment } = served.files[3]!;
     served.faults.set(segment, (_, { gzip }) =>
@@ -265,16 +265,16 @@ describe('a resumed run of jobFiles', () => {
 
   it.each<[string, object]>([
     ['of another job', { job: 'another1' }],
-    ['of other files', { seen: 'x' }],
-    ['of other posts', { posts: 'x' }],
-  ])('refuses the cursor %s', async (_, difference) => {
+    ['with an invalid list of files', { seen: 'x' }],
+    ['with an invalid number of posts', { posts: 'x' }],
+  ])('rejects the cursor %s', async (_, difference) => {
     const served = await start();
     const cursor = (await batchesIn(served)).at(5)!.cursor!;
     const { error } = await download(served, { resume: { ...cursor, ...difference } });
     expect(error).toBeInstanceOf(OptionError);
   });
 
-  it('refuses the cursor of another source', async () => {
+  it('rejects the cursor of another source', async () => {
     const { error } = await download(await start(), { resume: { source: 'search' } });
     expect(error).toBeInstanceOf(OptionError);
   });

@@ -22,7 +22,7 @@ describe('countJobDays', () => {
     expect(countJobDays(fromDate, toDate)).toBe(days);
   });
 
-  it('counts each day of which the window contains a minute', () => {
+  it('returns the number of days of which the window contains a minute', () => {
     const minute = fc
       .integer({ min: 0, max: 4 * 1440 })
       .map(n => Date.UTC(2016, 1, 27) + n * MINUTE);
@@ -40,7 +40,7 @@ describe('countJobDays', () => {
     ['201201020000', '201201020000'],
     ['201201020000', '201201010000'],
     ['201201320000', '201202010000'],
-  ])('throws for the window from %s to %s', (fromDate, toDate) => {
+  ])('throws an error for the window from %s to %s', (fromDate, toDate) => {
     expect(() => countJobDays(fromDate, toDate)).toThrow(OptionError);
   });
 });

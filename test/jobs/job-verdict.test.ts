@@ -33,7 +33,7 @@ describe('the verdict on the completeness of a job', () => {
     });
   });
 
-  it('names missing files, but not the totals that differ because of them', () => {
+  it('names missing files, but not the totals that differ because of missing files', () => {
     const delivered = sumDelivered([file(), file()], ['202401010000']);
     expect(jobVerdict(BASIS, delivered)).toMatchObject({ exitCode: 1, missing: ['202401010000'] });
   });

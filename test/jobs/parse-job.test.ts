@@ -27,7 +27,7 @@ describe('the status of a job', () => {
     return getJob(acme(), JOB.jobURL);
   };
 
-  it('is requested only once', async () => {
+  it('needs one request', async () => {
     await opened();
     expect(methods()).toEqual(['GET /jobs/eff5t4me1j.json']);
   });
@@ -49,14 +49,14 @@ describe('the status of a job', () => {
     });
   });
 
-  it('keeps its dates as the service sent them', async () => {
+  it('contains the dates as the service sent them', async () => {
     expect(await opened()).toMatchObject({
       quote: { expiresAt: QUOTE.expiresAt },
       results: { completedAt: '2024-05-15T12:34:56Z', expiresAt: '2024-05-30T12:34:56Z' },
     });
   });
 
-  it('is requested only once if the service answers 404', async () => {
+  it('needs no second request if the service answers 404', async () => {
     server.script.push(status(404));
     await expect(getJob(acme(), 'eff5t4me1j')).rejects.toMatchObject({ status: 404 });
   });
@@ -75,7 +75,7 @@ describe('the status of a job', () => {
     [{ ...JOB, quote: { ...QUOTE, estimatedDurationHours: 'long' } }, /estimatedDurationHours/],
     [{ ...JOB, quote: 7 }, /quote/],
     [[], /not a JSON object/],
-  ])('causes a DataError if the response is not a job (%#)', async (body, expected) => {
+  ])('causes a DataError if the response is not a job (case %#)', async (body, expected) => {
     server.script.push(json(body));
     const outcome = await getJob(acme(), 'eff5t4me1j').catch(e => e);
     if (expected === undefined) return expect(outcome.status).toBe('7');
@@ -84,8 +84,8 @@ describe('the status of a job', () => {
   });
 });
 
-describe('a list of the service', () => {
-  it('of jobs has their ids and delivered totals', async () => {
+describe('a parsed list of the service', () => {
+  it('of jobs contains their ids and delivered totals', async () => {
     const item = {
       ...JOB,
       status: 'open',
@@ -106,7 +106,7 @@ describe('a list of the service', () => {
     expect(await findJob(acme(), 'snow')).toMatchObject({ uuid: 'eff5t4me1j' });
   });
 
-  it('of files is parsed from JSON, in either spelling, and from CSV', async () => {
+  it('of files may be JSON in either spelling, or CSV', async () => {
     server.script.push(
       json({
         urlCount: '2',
@@ -163,7 +163,7 @@ describe('a list of the service', () => {
     ['a password in an address', 'a\thttps://me:canary@x/a', 'got https://x/a', 1],
     ['a signature and no tab', 'a https://x/a?sig=canary', 'got "a https://x/a..."', 1],
   ])(
-    'of files causes an error that shows the CSV if it contains %s',
+    'of files causes an error that shows the start of the CSV if it contains %s',
     async (_, body, got, line) => {
       server.otherwise = response => response.end(body);
       const error = await jobResultsCsv(acme(), 'eff5t4me1j').catch(error => error);

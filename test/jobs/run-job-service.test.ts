@@ -116,7 +116,7 @@ describe('a job of the local service', () => {
       } as Fault,
     ],
   ])(
-    'with a file that stays %s delivers all other files, and fails with the name of that file',
+    'with a file that stays %s is delivered without that file, and the run fails with the name of the file',
     async (_, fault) => {
       const { acme, job } = await delivered([fault]);
       const { ids, error } = await read(acme, job);
@@ -163,7 +163,7 @@ describe('a job of the local service', () => {
     expect(verdict?.exitCode).toBe(1);
   });
 
-  it('has its suspect minutes in its verdict', async () => {
+  it('has a verdict with its suspect minutes', async () => {
     const { acme, job } = await delivered([
       { kind: 'suspect-minutes', minutes: ['202401010005', '202401010006'] },
     ]);

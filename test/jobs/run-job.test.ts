@@ -65,7 +65,7 @@ describe('jobs.run', () => {
     expect(steps.at(-1)).toBe('delivered');
   });
 
-  it('joins its own job in any status after a restart, without creating it twice', async () => {
+  it('uses the job that it created before a restart, whatever the status of the job', async () => {
     const { acme } = await start({ jobDwellMs: 30 });
     let asked = 0;
     for (let stopped = 0; ; stopped++) {
@@ -90,7 +90,7 @@ describe('jobs.run', () => {
     expect(asked).toBeGreaterThan(0);
   });
 
-  it('lets two concurrent scripts share one job', async () => {
+  it('lets two scripts that run at the same time use one job', async () => {
     const { acme } = await start();
     const [one, other] = await Promise.all([runJob(acme, OPTIONS), runJob(acme, OPTIONS)]);
     expect(one.uuid).toBe(other.uuid);
@@ -150,7 +150,7 @@ describe('jobs.run', () => {
     ['no tag', { rules: [{ value: RULE.value }] }, /it has other rules/],
     ['another window', { toDate: '202401010200' }, /to 202401010100, not/],
     ['another format', { dataFormat: 'activity_streams' }, /its format is original/],
-  ])('fails instead of joining a job with the same title and %s', async (_, other, message) => {
+  ])('fails instead of using a job with the same title and %s', async (_, other, message) => {
     const { acme } = await start();
     const { uuid } = await runJob(acme, OPTIONS);
     const error = await runJob(acme, { ...OPTIONS, ...other }).catch(e => e);
@@ -162,7 +162,7 @@ describe('jobs.run', () => {
     expect((await listJobs(acme)).jobs.length).toBe(1);
   });
 
-  it('fails instead of joining a job with the same title that it did not create', async () => {
+  it('fails instead of using a job with the same title that it did not create', async () => {
     const { acme } = await start();
     const { decide: _, pollIntervalMs: __, ...request } = OPTIONS;
     const { uuid } = await createJob(acme, request);
@@ -180,14 +180,14 @@ describe('jobs.run', () => {
       return { acme, ...(await runJob(acme, { ...OPTIONS, rules })) };
     };
 
-    it('joins the job for any order of the rules', async () => {
+    it('uses the job for any order of the rules', async () => {
       const { acme, uuid } = await made();
       const again = await runJob(acme, { ...OPTIONS, rules: rules.toReversed() });
       expect(again).toMatchObject({ uuid });
       expect((await listJobs(acme)).jobs.length).toBe(1);
     });
 
-    it('joins the job if the title is the one that it sent to the service', async () => {
+    it('uses the job if the title is the one that it sent to the service', async () => {
       const { acme, uuid, title } = await made();
       expect(title).toMatch(/^coffee \(rules [0-9a-f]{8}\)$/);
       expect(await runJob(acme, { ...OPTIONS, rules, title })).toMatchObject({ uuid });
@@ -241,7 +241,7 @@ describe('jobs.run', () => {
     await expect(runJob(acme, { ...OPTIONS, onStatus })).rejects.toBe(failure);
   });
 
-  it('leaves the job quoted if `decide` returns neither true nor false', async () => {
+  it('leaves the job without a decision if `decide` returns neither true nor false', async () => {
     const { acme } = await start();
     await expect(
       runJob(acme, { ...OPTIONS, decide: () => unchecked(undefined) }),

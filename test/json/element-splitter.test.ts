@@ -18,7 +18,7 @@ function split(
 }
 
 describe('ElementSplitter', () => {
-  it('returns the exact bytes of every array element and of the rest, whatever the chunks', () => {
+  it('returns the exact bytes of every array element and of the rest, for any chunk sizes', () => {
     const cutDocument = document.chain(({ bytes, elements, rest }) =>
       cuts(bytes.length).map(places => ({ parts: cutAt(bytes, places), elements, rest })),
     );
@@ -57,7 +57,7 @@ describe('ElementSplitter', () => {
     expect(splitter.end()).toEqual({});
   });
 
-  it('refuses an element that is cut off within a string, even if all later quotes pair up (faults matrix, seed 9)', () => {
+  it('refuses an element that is cut off within a string, even if all later quotes pair up (regression: faults matrix, seed 9)', () => {
     const bytes = Buffer.from(
       '{"results":[{"id_str":"1","rul,{"id_str":"2","a":"}},{"b":"x"}],"c":1}',
     );
@@ -129,7 +129,7 @@ describe('ElementSplitter', () => {
       expect(() => split(parts, 'results', LIMITS), text).toThrow(/maxBytes|maxDepth/);
   });
 
-  it('refuses more than maxElements, in one block or in many', () => {
+  it('refuses a document with more than `maxElements` elements, in one block or in many', () => {
     const text = Buffer.from('{"results":[1,2,3,4],"next":"a"}');
     for (const parts of [[text], [...text].map(byte => Buffer.of(byte))]) {
       expect(split(parts, 'results', { maxElements: 4 }).elements).toHaveLength(4);
@@ -196,7 +196,7 @@ const value = fc
   .map(([json, look]) => Buffer.from(printJson(json, look).trim()));
 
 describe('the end of a JSON value', () => {
-  it('is found after any array or object, whatever the chunks', () => {
+  it('is found after any array or object, for any chunk sizes', () => {
     fc.assert(
       fc.property(
         value.chain(bytes => fc.tuple(fc.constant(bytes), cuts(bytes.length))),

@@ -59,7 +59,7 @@ describe('parseExact', () => {
     );
   });
 
-  it('returns fractions and exponents as numbers, even in ids', () => {
+  it('returns numbers with fractions and exponents as numbers, even in ids', () => {
     const text = '{"id":1.5,"a_id":1e3,"n":12345678901234567.5,"m":[12345678901234567e1]}';
     expect(parseExact(text)).toEqual(JSON.parse(text));
   });

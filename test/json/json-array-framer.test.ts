@@ -11,7 +11,7 @@ const LIMITS = { maxBytes: 1_000_000, maxDepth: 100 };
 const framer = () => new JsonArrayFramer(['results'], LIMITS, 'the page');
 
 describe('JsonArrayFramer', () => {
-  it('returns the same elements as JSON.parse, whatever the chunks', async () => {
+  it('returns the same elements as JSON.parse, for any chunk sizes', async () => {
     await fc.assert(
       fc.asyncProperty(
         document.chain(one => fc.tuple(fc.constant(one), cuts(one.bytes.length))),
@@ -50,7 +50,7 @@ describe('JsonArrayFramer', () => {
     await expect(read()).rejects.toThrow(/nul/);
   });
 
-  it('refuses a truncated document when it ends', async () => {
+  it('refuses a truncated document when its input ends', async () => {
     const results = framer();
     await results.push(Buffer.from('{"results":[1,'), []);
     await expect(results.end([])).rejects.toThrow(DataError);

@@ -61,12 +61,12 @@ describe('the string that jsonText makes of a JSON document', () => {
     );
   });
 
-  it('is invalid JSON exactly if the document is, with characters outside strings and in escapes', () => {
+  it('is invalid JSON exactly if the document is invalid, with characters outside strings and in escapes', () => {
     for (const text of ['é', '{é:1}', '"a"é', '\ufeff{}', '"\\é"', '"\\\\é"', '"\\u00é0"', '"é'])
       expectSame(Buffer.from(text));
   });
 
-  it('is invalid JSON exactly if the document is, with bytes that are not UTF-8', () => {
+  it('is invalid JSON exactly if the document is invalid, with bytes that are not UTF-8', () => {
     for (const bytes of [
       [0x22, 0xe9, 0x22],
       [0x22, 0xc3, 0x22],
@@ -75,7 +75,7 @@ describe('the string that jsonText makes of a JSON document', () => {
       expectSame(Uint8Array.from(bytes));
   });
 
-  it('is invalid JSON exactly if the document is, for any bytes', () => {
+  it('is invalid JSON exactly if the document is invalid, for any bytes', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -96,7 +96,7 @@ describe('the string that jsonText makes of a JSON document', () => {
       }
   });
 
-  it('contains nothing of a longer document that was converted before', () => {
+  it('contains no part of a longer document that was converted before', () => {
     for (const text of ['é', 'aé', 'abé', 'abcé', 'abc']) {
       jsonText(Buffer.from('é'.repeat(30)));
       expect(jsonText(Buffer.from(text))).toBe(text.replace('é', '\\u00e9'));

@@ -7,12 +7,12 @@ import { cutAt } from './cut.js';
 
 const LIMITS = { maxBytes: 1_000, maxDepth: 10 };
 
-describe('blank lines between records', () => {
+describe('blank lines between records of LineFramer', () => {
   afterEach(() => {
     vi.restoreAllMocks();
   });
 
-  it('are skipped without searching for each line end', async () => {
+  it('are skipped several at a time', async () => {
     const records: Buffer[] = [];
     const block = Buffer.concat([Buffer.alloc(100_000, '\n'), Buffer.from('{"a":1}\n')]);
     const search = vi.spyOn(Buffer.prototype, 'indexOf');
@@ -21,7 +21,7 @@ describe('blank lines between records', () => {
     expect(records.map(String)).toEqual(['{"a":1}']);
   });
 
-  it('are included in the line number of a damaged line, whatever the chunks', async () => {
+  it('are included in the line number of a damaged line, for any chunk sizes', async () => {
     const blank = fc.constantFrom('', ' ', '\t', '\r', ' \t\r');
     const line = fc.oneof({ arbitrary: blank, weight: 3 }, fc.constantFrom('{"a":1}', ' {} '));
     await fc.assert(
@@ -136,7 +136,7 @@ describe('the records of LineFramer', () => {
   );
   const separators = fc.constantFrom<Separator>('\n', '\r\n');
 
-  it('are the lines that JSON.parse accepts, whatever the chunks', async () => {
+  it('are the lines that JSON.parse accepts, for any chunk sizes', async () => {
     await fc.assert(
       fc.asyncProperty(
         separators,

@@ -85,14 +85,14 @@ describe('ObjectLines, which scans lines for JSON objects,', () => {
     );
   });
 
-  it('agrees with JSON.parse on damaged objects', () => {
+  it('accepts a damaged object exactly if JSON.parse does', () => {
     fc.assert(
       fc.property(mutated, json => expectSame(Buffer.from(json))),
       RUNS,
     );
   });
 
-  it('agrees with JSON.parse on parts of two objects joined together', () => {
+  it('accepts joined parts of two objects exactly if JSON.parse does', () => {
     fc.assert(
       fc.property(object, object, fc.nat(), fc.nat(), (one, other, cut, from) => {
         const joined =
@@ -106,7 +106,7 @@ describe('ObjectLines, which scans lines for JSON objects,', () => {
     );
   });
 
-  it('agrees with JSON.parse on any bytes', () => {
+  it('accepts any bytes exactly if JSON.parse does', () => {
     const bytes = fc.array(
       fc.oneof(
         token.map(text => Buffer.from(text)),
@@ -166,7 +166,7 @@ describe('ObjectLines, which scans lines for JSON objects,', () => {
       '{"a":{}"b":1}',
       '{"a":"b""c":1}',
     ],
-  ])('agrees with JSON.parse on %j, wherever it is in a block', json => {
+  ])('accepts %j exactly if JSON.parse does, wherever it is in a block', json => {
     for (let pad = 0; pad < 140; pad++) {
       expectSame(Buffer.from(`{"${'p'.repeat(pad)}":0,${json.slice(1)}`));
       expectSame(Buffer.from(`{"p":"${'\\\\'.repeat(pad % 7)}${'é'.repeat(pad)}","q":${json}}`));
@@ -190,7 +190,7 @@ describe('ObjectLines, which scans lines for JSON objects,', () => {
     expect(lines.next).toBe(17);
   });
 
-  it('finds all records of a file, whatever their sizes', () => {
+  it('finds all records of a file, whatever the sizes of the records', () => {
     const sizes = [0, 1, 100, 1_000, 5_000, 131_000, 131_060, 131_072, 300_000, 7, 2_000];
     const records = sizes.map((size, index) => `{"n":${index},"text":"${'x'.repeat(size)}"}`);
     const file = Buffer.from(records.map(record => `${record}\n`).join(''));

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { CarryOver } from '../../src/json/records.js';
 
 describe('CarryOver', () => {
-  it('joins the parts of a record, even after their blocks are overwritten', () => {
+  it('joins the parts of a record, even after the blocks that contained them are overwritten', () => {
     const chunk = fc.uint8Array({ maxLength: 9 }).map(bytes => Buffer.from(bytes));
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.array(chunk), chunk)), records => {
@@ -22,7 +22,7 @@ describe('CarryOver', () => {
     );
   });
 
-  it('does not copy a record that is in one block', () => {
+  it('does not copy a record that is in a single block', () => {
     const last = Buffer.from('record');
     expect(new CarryOver().join(last)).toBe(last);
   });
