@@ -62,7 +62,7 @@ function secretsOf(error: unknown): string[] {
 
 describe('a temporary fault in the download of a job', () => {
   it.each(Object.entries(FAULTS))(
-    '(%s) is overcome because the file is fetched again',
+    '(file: %s) is overcome because the file is fetched again',
     async (_, fault) => {
       const served = await start();
       const hit = plant(served, 2, fault);
@@ -133,7 +133,7 @@ describe('a temporary fault in the download of a job', () => {
 
 describe('a permanent fault in the download of a job', () => {
   it.each(Object.entries(FAULTS))(
-    '(%s) fails the run with the name of the file after all other files are fetched',
+    '(file: %s) fails the run with the name of the file after all other files are fetched',
     async (_, fault) => {
       const served = await start();
       const hit = plant(served, Number.POSITIVE_INFINITY, fault);

@@ -42,7 +42,7 @@ function isMembers(value: Value | undefined): value is { readonly [key: string]:
 }
 
 describe('LazyObject', () => {
-  it('returns the same members as JSON.parse, in any JSON style', () => {
+  it('returns the same members as JSON.parse, however the JSON is formatted', () => {
     fc.assert(
       fc.property(jsonObject, style, asked, fc.boolean(), (members, look, names, seek) => {
         const document = Buffer.from(printJson(members, look));

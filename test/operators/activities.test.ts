@@ -27,7 +27,7 @@ const badTags = new Flow(async function* () {
 });
 
 describe('activities', () => {
-  it('creates activities as views of the records, and separates stream messages from posts', async () => {
+  it('delivers posts without copying their bytes, and passes stream messages to onMessage', async () => {
     const records = [post, warning, other, completed].map(recordOf);
     const source = new Flow(async function* () {
       yield { items: records, cursor: { next: 1 }, origin: 'here' };
@@ -80,7 +80,7 @@ describe('activities', () => {
     },
   );
 
-  it('delivers all records that precede one that is not JSON, and fails with the name of its file', async () => {
+  it('delivers all posts before a record that is not JSON, and fails with the name of the file', async () => {
     const source = new Flow(async function* () {
       yield {
         items: [post, '{nonsense}'].map(recordOf),

@@ -44,12 +44,12 @@ describe('chunk', () => {
     );
   });
 
-  it('fills every chunk except the last', async () => {
+  it('fills every chunk except the last one', async () => {
     const chunks = await all(chunk<string>(4)(scripted('a', each(3, 6))));
     expect(chunks.map(({ length }) => length)).toEqual([4, 4, 4, 4, 2]);
   });
 
-  it('delivers cursors only when it holds no items back, shortening a chunk if necessary', async () => {
+  it('delivers a cursor only when it holds no items back, with a shorter chunk if necessary', async () => {
     const cursors: unknown[] = [];
     const lengths: number[] = [];
     // Batches of 7 items and chunks of 10 items end at the same item only after every 10 batches. A
@@ -70,7 +70,7 @@ describe('chunk', () => {
     expect(short).toBeLessThan((90 * 7) / 11 / 8);
   });
 
-  it('delivers a partial chunk after waitMs, with the cursor after it', async () => {
+  it('delivers a partial chunk after waitMs, with the cursor of its last item', async () => {
     const state = { released: () => {} };
     const live = new Flow<number>(async function* () {
       yield { items: [1, 2, 3], cursor: { at: 3 } };
@@ -130,7 +130,7 @@ describe('chunk', () => {
     expect(closed).toBe(true);
   });
 
-  it('passes several items at a time to mapAsync, in order', async () => {
+  it('delivers chunks in order through mapAsync, which runs several calls at a time', async () => {
     let now = 0;
     let most = 0;
     const sums = mapAsync(

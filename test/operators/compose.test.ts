@@ -37,12 +37,12 @@ describe('compose', () => {
     for (let run = 0; run < 2; run++) expect(await pipeline(flow, collect())).toEqual([0, 2]);
   });
 
-  it('joins more operators than a pipeline accepts', async () => {
+  it('joins more operators than pipeline() accepts', async () => {
     const eight = compose(double, double, double, double, double, double, double, double);
     expect(await pipeline(source(), eight, eight, take(2), collect())).toEqual([0, 2 ** 16]);
   });
 
-  it('has the same identity in checkpoints as its operators, and resumes like them', async () => {
+  it('has the same identity in checkpoints as the listed operators, and resumes in the same way', async () => {
     const [composed, listed] = [compose(double, take(3))(source()), take(3)(double(source()))];
     expect(identityOf(composed)).toEqual(identityOf(listed));
     const [first] = await batchesIn(composed);

@@ -56,10 +56,10 @@ describe('dedupe', () => {
 
   it.each([
     ['lines without activities()', (n: number) => Buffer.from(`{"id":${n}}`)],
-    ['texts', (n: number) => `{"id":${n}}`],
+    ['strings', (n: number) => `{"id":${n}}`],
     ['activities with a tag', (n: number) => ({ tag: 'snow', activity: postOf(n) })],
     ['objects without an id', (n: number) => ({ n })],
-  ])('fails for %s instead of dropping all but the first', async (_, make) => {
+  ])('fails for %s instead of dropping all items but the first', async (_, make) => {
     const items = unchecked<Activity[]>(Array.from({ length: 10 }, (_, n) => make(n)));
     const error = await all(dedupe()(source([items]))).catch(thrown => thrown);
     expect(error).toBeInstanceOf(DataError);
@@ -161,7 +161,7 @@ describe('dedupe', () => {
     expect([...(counts?.dropped ?? [])]).toEqual([['repeats', 3]]);
   });
 
-  it('starts each run without known ids, and has no cursor if its input has none', async () => {
+  it('remembers no ids from an earlier run, and has no cursor if its input has none', async () => {
     async function* plain() {
       yield 'a';
       yield 'a';

@@ -29,7 +29,7 @@ async function inflated(flow: AsyncIterable<Uint8Array>): Promise<Buffer> {
 }
 
 describe('gunzip', () => {
-  it('returns the original bytes of any file, whatever the chunks', async () => {
+  it('returns the original bytes of any file, for any chunk sizes', async () => {
     await fc.assert(
       fc.asyncProperty(
         file.chain(({ gzip, plain }) =>
@@ -147,7 +147,7 @@ describe('gunzip', () => {
     }
   });
 
-  it("fails with advice for a file that is not gzip, or passes it with `plain: 'pass'`", async () => {
+  it("fails with advice for a file that is not gzip, but passes the file unchanged with `plain: 'pass'`", async () => {
     const files = filesOf(
       [Buffer.from('{"a":1}')],
       [Buffer.from('{"b'), Buffer.from('":2}')],
@@ -200,7 +200,7 @@ describe('gunzip', () => {
     expect(largest).toBeLessThan(8 * 1024 * 1024);
   });
 
-  it('needs little memory for a decompression bomb, as a whole file and as a stream', async () => {
+  it('needs little memory for a decompression bomb, both in a whole file and in a stream', async () => {
     const size = bySuite(96, 256) * 2 ** 20;
     const bomb = gzipSync(Buffer.alloc(size));
     const half = bomb.length >> 1;
@@ -248,7 +248,7 @@ describe('gunzip', () => {
     expect(taken).toBe(50);
   });
 
-  it('delivers everything that it received before its input failed, and rejects with that error', async () => {
+  it('delivers everything that it received before its input failed, and then rejects with that error', async () => {
     const failure = new Error('the source failed');
     const source = new Flow<Uint8Array>(async function* () {
       yield { items: [gzipSync('one')], cursor: { file: 1 } };

@@ -56,12 +56,12 @@ describe('jsonArray', () => {
     },
   );
 
-  it('accepts a path as a list, with keys that contain dots and with array indexes', async () => {
+  it('accepts a path given as a list, with keys that contain dots and with array indexes', async () => {
     const page = Buffer.from('[{"a.b":[1]},{"a.b":[2]}]');
     expect(await all(jsonArray(['1', 'a.b'])(blocks([page])))).toEqual([2]);
   });
 
-  it('returns the same as JSON.parse with exact ids, for any path and chunks', async () => {
+  it('returns the same as JSON.parse with exact ids, for any path and chunk sizes', async () => {
     await fc.assert(
       fc.asyncProperty(
         placed.chain(one => fc.tuple(fc.constant(one), cuts(one.bytes.length))),
@@ -73,7 +73,7 @@ describe('jsonArray', () => {
     );
   });
 
-  it('fails for a damaged document if JSON.parse does', async () => {
+  it('fails for any damaged document that JSON.parse refuses', async () => {
     await fc.assert(
       fc.asyncProperty(
         placed,
@@ -102,15 +102,20 @@ describe('jsonArray', () => {
       undefined,
     ],
     ['of an array without a path', '[{"a":1}]', 'jsonArray() without a path reads', undefined],
-    ['of an object in its place', '{"data":{"items":{}}}', 'has no array `data.items`', undefined],
-    ['with the path twice', '{"data":{"items":[]},"data":1}', 'more than one `data`', undefined],
-    ['that is cut', '{"data":{"items":[{"a":1}', 'cut short', 25],
-    ['that is cut within a string', '{"data":{"items":["é', 'cut short', 21],
+    ['with an object at the path', '{"data":{"items":{}}}', 'has no array `data.items`', undefined],
+    [
+      'that contains the path twice',
+      '{"data":{"items":[]},"data":1}',
+      'more than one `data`',
+      undefined,
+    ],
+    ['that is truncated', '{"data":{"items":[{"a":1}', 'cut short', 25],
+    ['that is truncated within a string', '{"data":{"items":["é', 'cut short', 21],
     ['with a damaged element', '{"data":{"é":1,"items":[{"a":1},{"b":tru},3]}}', 'at "tru},', 38],
     ['with a comma too many', '{"data":{"items":[{"a":1,}]}}', 'damaged or cut short at "}', 25],
     ['that is empty', '', 'is empty', 0],
-    ['with more after it', '{"data":{"items":[]}}{}', 'jsonLines() reads objects', 21],
-  ])('fails for a document %s, with the position', async (_, text, message, byteOffset) => {
+    ['followed by another document', '{"data":{"items":[]}}{}', 'jsonLines() reads objects', 21],
+  ])('fails for a document %s', async (_, text, message, byteOffset) => {
     const bytes = Buffer.from(text);
     for (let place = 0; place <= bytes.length; place++) {
       const { error } = await until(jsonArray('data.items')(filesOf(cutAt(bytes, [place]))));
@@ -142,7 +147,7 @@ describe('jsonArray', () => {
     expect(count).toBe(20_001);
   });
 
-  it('returns the same as parsing the whole document, whatever the chunks', async () => {
+  it('returns the same elements as parsing the whole document, for any chunk sizes', async () => {
     const cutDocument = document.chain(({ bytes, elements }) =>
       cuts(bytes.length).map(places => ({ parts: cutAt(bytes, places), elements })),
     );
@@ -170,7 +175,7 @@ describe('jsonArray', () => {
     }
   });
 
-  it('accepts the same depth of nesting outside the array as within', async () => {
+  it('accepts the same depth of nesting outside the array as inside it', async () => {
     const deep = `{"a":${'['.repeat(2_500)}${']'.repeat(2_500)},"rules":[1]}`;
     expect(await all(jsonArray('rules')(blocks([Buffer.from(deep)])))).toEqual([1]);
   });
@@ -208,7 +213,7 @@ describe('jsonArray', () => {
     '[1]',
     '',
     '<html>',
-  ])('fails for %s', async text => {
+  ])('fails for the document %s', async text => {
     const bytes = Buffer.from(text);
     for (let place = 0; place <= bytes.length; place++) {
       const { error } = await until(jsonArray('results')(filesOf(cutAt(bytes, [place]))));
@@ -218,7 +223,7 @@ describe('jsonArray', () => {
   });
 
   it.each([2, 3, 5, 9])(
-    'accepts an element of exactly maxDepth %i, and fails for a deeper one',
+    'accepts an element that nests to exactly maxDepth %i, and fails for a deeper one',
     async maxDepth => {
       const nested = (depth: number) =>
         Buffer.from(`{"results":[${'['.repeat(depth)}${']'.repeat(depth)}]}`);

@@ -6,7 +6,7 @@ import { blocks, cutAt, cuts, filesOf, texts, until } from '../json/cut.js';
 import { document } from '../json/json-documents.js';
 
 describe('jsonElements', () => {
-  it('delivers the elements of every document, file by file, whatever the chunks', async () => {
+  it('delivers the elements of every document, file by file, for any chunk sizes', async () => {
     const cutDocument = document.chain(({ bytes, elements }) =>
       cuts(bytes.length).map(places => ({ parts: cutAt(bytes, places), elements })),
     );

@@ -49,14 +49,14 @@ const AS_LONG = post(101, 'red', 'x'.repeat(MASKED.length - post(101, 'red', '')
 const START = '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":7,"id_str":"7",';
 
 const CASES: readonly Case[] = [
-  ['glued', `${A}${B}`, [A, B], []],
+  ['nothing between', `${A}${B}`, [A, B], []],
   ['a space between', `${A} ${B}`, [A, B], []],
   ['a comma between', `${A},${B}`, [A, B], []],
   ['a comma and spaces between', `${A} ,\t${B}`, [A, B], []],
-  ['a torn record before a whole one', A.slice(0, CUT) + B, [], [A.slice(0, CUT) + B]],
-  ['a whole record before a torn one', A + B.slice(0, CUT), [A], [B.slice(0, CUT)]],
+  ['a truncated record before a complete one', A.slice(0, CUT) + B, [], [A.slice(0, CUT) + B]],
+  ['a complete record before a truncated one', A + B.slice(0, CUT), [A], [B.slice(0, CUT)]],
   [
-    'a torn record in a whole one',
+    'a complete record inside another one',
     A.slice(0, CUT) + B + A.slice(CUT),
     [],
     [A.slice(0, CUT) + B + A.slice(CUT)],
@@ -72,11 +72,11 @@ const CASES: readonly Case[] = [
   ['brackets that do not match', `${START}"a":{]}`, [], [`${START}"a":{]}`]],
   ['a comma before the last bracket', `${START}"a":1,}`, [], [`${START}"a":1,}`]],
   ['text after the object', `${A}x}`, [A], ['x}']],
-  ['a word that is cut', `${START}"a":tru}`, [], [`${START}"a":tru}`]],
+  ['a truncated literal', `${START}"a":tru}`, [], [`${START}"a":tru}`]],
 ];
 
-/** With `live`, the flow contains a user function, so the engine cannot run the flow. */
-const WAYS = ['live', 'here', 'threads'] as const;
+/** With `through map()`, the flow contains a user function, so the engine cannot run the flow. */
+const WAYS = ['through map()', 'without threads', 'with threads'] as const;
 type Way = (typeof WAYS)[number];
 
 let folder: string;
@@ -89,7 +89,7 @@ beforeEach(async () => {
 
 function posts(way: Way): Flow<Activity> {
   const bytes = localFiles(input);
-  const source = way === 'live' ? map((block: Uint8Array) => block)(bytes) : bytes;
+  const source = way === 'through map()' ? map((block: Uint8Array) => block)(bytes) : bytes;
   return activities()(jsonLines()(gunzip({ plain: 'pass' })(source)));
 }
 
@@ -105,12 +105,12 @@ async function run<T>(sink: (out: string) => Sink<T, { readonly posts: number }>
   return { ...outcome, contents };
 }
 
-describe.each(WAYS)('several records on one line, %s', way => {
-  const workers = way === 'threads' ? 2 : 0;
+describe.each(WAYS)('several records on one line, read %s,', way => {
+  const workers = way === 'with threads' ? 2 : 0;
   const lines = (items: readonly string[]) => items.map(item => `${item}\n`).join('');
 
   it.each(CASES)(
-    'are written as separate lines if they are whole, and the rest is an error: %s',
+    'are written as separate lines if they are complete, and the run fails if a part is damaged: %s',
     async (_, line, whole, damaged) => {
       await writeFile(path.join(input, 'a.jsonl.gz'), gzipSync(`${line}\n${C}\n`));
       const { contents, ...outcome } = await run(
@@ -126,7 +126,7 @@ describe.each(WAYS)('several records on one line, %s', way => {
   );
 
   it.each(CASES)(
-    'are written as separate lines if they are whole, and the rest goes to the `damaged` file: %s',
+    'are written as separate lines if they are complete, and damaged parts go to the `damaged` file: %s',
     async (_, line, whole, damaged) => {
       await writeFile(path.join(input, 'a.jsonl.gz'), gzipSync(`${C}\n${line}\n`));
       const log = path.join(folder, 'damaged.jsonl');
@@ -146,7 +146,7 @@ describe.each(WAYS)('several records on one line, %s', way => {
   );
 
   it.each([`${A}${B}`, `${A},${B}\r`])(
-    'are separate posts for dedupe and routeByTag: %#',
+    'are separate posts for dedupe and routeByTag (case %#)',
     async line => {
       await writeFile(path.join(input, 'a.jsonl'), `${line}\n${A}\n${line}`);
       const { contents, ...outcome } = await run(
@@ -162,21 +162,24 @@ describe.each(WAYS)('several records on one line, %s', way => {
     ['101', false, B],
     ['102', false, A],
     ['101', true, `${MASKED}\n${B}`],
-  ])('are removed separately if they are deleted: %s, masked: %s', async (id, mask, expected) => {
-    await writeFile(path.join(input, 'a.jsonl'), `${mask ? AS_LONG : A}${B}\n`);
-    const tombstones = await openTombstones(path.join(folder, 'tombstones'));
-    await tombstones.record([ofPost('delete', id)]);
-    const { contents } = await run(
-      out => files<Activity>({ path: path.join(out, 'all.jsonl'), workers }),
-      withoutDeleted(tombstones, { mask })(posts(way)),
-    );
-    await tombstones.close();
-    expect(contents).toEqual({ 'all.jsonl': `${expected}\n` });
-  });
+  ])(
+    'are removed separately if one is deleted (id %s, with mask: %s)',
+    async (id, mask, expected) => {
+      await writeFile(path.join(input, 'a.jsonl'), `${mask ? AS_LONG : A}${B}\n`);
+      const tombstones = await openTombstones(path.join(folder, 'tombstones'));
+      await tombstones.record([ofPost('delete', id)]);
+      const { contents } = await run(
+        out => files<Activity>({ path: path.join(out, 'all.jsonl'), workers }),
+        withoutDeleted(tombstones, { mask })(posts(way)),
+      );
+      await tombstones.close();
+      expect(contents).toEqual({ 'all.jsonl': `${expected}\n` });
+    },
+  );
 });
 
 describe('several records on one line', () => {
-  it('are removed separately by applyCompliance', async () => {
+  it('are removed separately by applyCompliance if one is deleted', async () => {
     await writeFile(path.join(input, 'a.jsonl'), `${A}${B}\n${C}\n`);
     const tombstones = await openTombstones(path.join(folder, 'tombstones'));
     await tombstones.record([ofPost('delete', '102')]);
@@ -190,11 +193,14 @@ describe('several records on one line', () => {
     [`${A}${B}`, 0],
     [`${A}${B.slice(0, CUT)}`, 1],
     [`${START}"a":1,}`, 1],
-  ])('determine the exit code of the command millrace: %#', async (line, code) => {
-    await writeFile(path.join(input, 'a.jsonl'), `${line}\n`);
-    const command = compiled(path.resolve(import.meta.dirname, '../../src/command/millrace.ts'));
-    const out = path.join(folder, 'a.csv');
-    const child = spawn(process.execPath, [command, 'convert', input, '--out', out]);
-    expect((await outputOf(child)).code).toBe(code);
-  });
+  ])(
+    'determine the exit code of the command millrace convert: 0 if they are complete, otherwise 1 (case %#)',
+    async (line, code) => {
+      await writeFile(path.join(input, 'a.jsonl'), `${line}\n`);
+      const command = compiled(path.resolve(import.meta.dirname, '../../src/command/millrace.ts'));
+      const out = path.join(folder, 'a.csv');
+      const child = spawn(process.execPath, [command, 'convert', input, '--out', out]);
+      expect((await outputOf(child)).code).toBe(code);
+    },
+  );
 });

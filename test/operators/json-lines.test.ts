@@ -12,7 +12,7 @@ const object = fc
   .map(value => JSON.stringify(value));
 
 describe('jsonLines', () => {
-  it('returns the exact bytes of every object, whatever the chunks and line ends', async () => {
+  it('returns the exact bytes of every object, for any chunk sizes and line ends', async () => {
     const line = fc.tuple(object, fc.constantFrom('\n', '\r\n', '\n\n', '\r\n\r\n', ' \t\r\n'));
     await fc.assert(
       fc.asyncProperty(
@@ -150,7 +150,7 @@ describe('jsonLines', () => {
     });
   });
 
-  it('skips only the line that is too large, whatever the chunks', async () => {
+  it('skips only the line that is too large, for any chunk sizes', async () => {
     const bytes = Buffer.from(`{"a":1}\n{"b":"${'x'.repeat(20)}"} \n{"c":3}\n \n{"d":4}\n`);
     for (let place = 0; place <= bytes.length; place++) {
       const told: number[] = [];

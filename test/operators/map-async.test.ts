@@ -24,7 +24,7 @@ describe('mapAsync', () => {
     ['within a batch', items => [[...items]]],
     ['across batches', items => items.map(n => [n])],
   ])(
-    'runs exactly as many calls at a time as `concurrency` allows %s',
+    'runs exactly as many calls at a time as `concurrency` allows (%s)',
     async (_, batchesOfItems) => {
       let now = 0;
       let most = 0;
@@ -84,7 +84,7 @@ describe('mapAsync', () => {
   });
 });
 
-describe('mapAsync, when it is aborted,', () => {
+describe('mapAsync, when the run is aborted,', () => {
   it('ends immediately even if running calls ignore the signal', async () => {
     const reason = new Error('enough');
     const controller = new AbortController();

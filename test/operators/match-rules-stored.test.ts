@@ -169,7 +169,7 @@ function arbitraryRules() {
     );
 }
 
-describe('a list of rules for matchRules on stored files', () => {
+describe('matchRules with a list of rules on stored files', () => {
   it('matches the same posts as compiled rules, with and without threads', async () => {
     const bad = fc.constantFrom(
       '{"info":{"message":"x"}}',
@@ -245,7 +245,7 @@ describe('a list of rules for matchRules on stored files', () => {
   ];
 
   it.each(['before', 'after'] as const)(
-    'matches the same posts as compiled rules if posts are hidden or changed %s',
+    'matches the same posts as compiled rules if posts are hidden or changed %s matchRules',
     async where => {
       const paths = await store(FILES);
       await using tombstones = await openTombstones(path.join(await temporaryFolder(), 'deleted'));
@@ -269,7 +269,7 @@ describe('a list of rules for matchRules on stored files', () => {
     },
   );
 
-  it('matches exactly while threads re-index the rules by rarer terms', async () => {
+  it('matches the correct posts while threads re-index the rules by rarer terms', async () => {
     const words = Array.from({ length: 30 }, (_, n) => `w${n}`);
     const posts = Array.from({ length: 6_000 }, (_, n) => {
       const own = words.filter((_, at) => (n * (at + 3)) % (at + 2) === 0);
@@ -287,32 +287,32 @@ describe('a list of rules for matchRules on stored files', () => {
     expect(await run(paths, matchRules(rules, { frequency }), 2)).toEqual(expected);
   });
 
-  describe('in the plan of the engine', () => {
+  describe('in the execution plan', () => {
     const posts = activities()(jsonLines()(gunzip()(localFiles('in'))));
 
-    it('runs completely on threads', () => {
+    it('is executed completely in threads', () => {
       expect(Plan.in(matchRules(RULES)(posts))?.isComplete).toBe(true);
     });
 
-    it('is planned only if the caller has not compiled the rules', () => {
+    it('is included only if the caller has not compiled the rules', () => {
       expect(Plan.in(matchRules(compileRules(RULES))(posts))).toBeUndefined();
     });
 
-    it('is planned only if the pipeline has no second list', () => {
+    it('is included only if the pipeline contains no second matchRules with a list', () => {
       expect(Plan.in(matchRules(RULES)(matchRules(RULES)(posts)))).toBeUndefined();
     });
 
-    it('is not planned after an operator that may change posts', () => {
+    it('is not included after an operator that may change posts', () => {
       const routed = routeByTag()(unchecked(posts));
       expect(Plan.in(matchRules(RULES)(unchecked(routed)))).toBeUndefined();
     });
 
-    it('is planned after operators that only drop posts', () => {
+    it('is included after operators that only drop posts', () => {
       expect(Plan.in(matchRules(RULES)(take<Activity>(3)(dedupe()(posts))))).toBeDefined();
     });
   });
 
-  it('applies to all branches of a tee if it comes before the tee, and only to its own branch if it is inside', async () => {
+  it('affects all branches of a tee if it comes before the tee, and only its own branch if it is inside', async () => {
     const paths = await store(FILES);
     const branch = [{ value: 'number7', tag: 'branch' }];
     const sink = (out: string, workers: number) =>
@@ -398,7 +398,7 @@ describe('a list of rules for matchRules on stored files', () => {
     await written([-4, -3, -2, -1, 0, 1, 2, 3].map(more => room + more));
   });
 
-  it('is matched on the main thread if a worker thread exits', async () => {
+  it('continues on the main thread if a worker thread exits', async () => {
     const paths = await store([
       gz(Array.from({ length: 20 }, () => POSTS).flatMap(raws)),
       FILES[0]!,
@@ -434,7 +434,7 @@ describe('a list of rules for matchRules on stored files', () => {
     expect(Atomics.load(state, 4)).toBe(1);
   });
 
-  it('is replaced by a second list for the posts that match the first', async () => {
+  it('is followed by a second matchRules, whose tags replace those of the first', async () => {
     const paths = await store(FILES);
     const after = [matchRules([{ value: 'number7', tag: 'second' }])];
     const first = matchRules(RULES, { dropUnmatched: true });
@@ -443,7 +443,7 @@ describe('a list of rules for matchRules on stored files', () => {
     expect(Object.keys(contents!)).toEqual(['second.jsonl', 'untagged.jsonl']);
   });
 
-  it('causes an error if a tag equals the name for posts without a tag', async () => {
+  it('fails if a tag equals the name for posts without a tag', async () => {
     const paths = await store(FILES);
     const { error } = await run(paths, matchRules([{ value: 'snow', tag: 'untagged' }]), 2);
     expect(error).toMatch(/^ERR_DATA: .*A rule has the tag "untagged"/);

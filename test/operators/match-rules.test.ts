@@ -86,7 +86,7 @@ describe('matchRules', () => {
     expect(matched.map(activity => activity.tags)).toEqual([['white'], []]);
   });
 
-  it('matches the same posts as a filter with the same rule', async () => {
+  it('matches the same posts as a filter() with the same rule', async () => {
     const matcher = compileRules([{ value: 'snow -deep' }]);
     const filtered = await pipeline(
       source(),

@@ -87,7 +87,7 @@ describe('routeByTag', () => {
     ['dedupe', dedupe()],
     ['routeByTag', routeByTag()],
   ])(
-    'causes an OptionError before %s, which would lose tags of stored files',
+    'causes a DataError before %s, which would lose tags of stored files',
     async (name, operator) => {
       const file = path.join(await temporaryFolder(), 'posts.jsonl');
       await writeFile(

@@ -23,7 +23,7 @@ describe('take', () => {
     expect(state).toEqual({ read, open: Math.min(read, 1), closed: Math.min(read, 1) });
   });
 
-  it('closes its source before its last items are processed', async () => {
+  it('closes its source before the last item is processed', async () => {
     const state = { read: 0, open: 0, closed: 0 };
     const seen: number[] = [];
     for await (const item of take<number>(2)(source([[1], [2], [3]], state))) {
@@ -33,7 +33,7 @@ describe('take', () => {
     expect(seen).toEqual([1, 2]);
   });
 
-  it('continues to count from its cursor', async () => {
+  it('includes in its count the items that a resumed run delivered earlier', async () => {
     const state = { read: 0, open: 0, closed: 0 };
     const flow = take<number>(3)(source([[1, 2], [3, 4], [5]], state));
     const [first, last] = await batchesOf(flow);
@@ -49,7 +49,7 @@ describe('take', () => {
     expect([...progress.dropped]).toEqual([['take', 2]]);
   });
 
-  it('throws an OptionError for a wrong count or the cursor of another operator', async () => {
+  it('throws an OptionError for a wrong count and for the cursor of another operator', async () => {
     for (const count of [-1, 1.5, Number.NaN]) expect(() => take(count)).toThrow(OptionError);
     await expect(all(flowFrom(take(2)(source([[1]])), { next: 1 }))).rejects.toThrow(OptionError);
     await expect(all(flowFrom(take(2)(source([[1]])), { take: 'x', inner: {} }))).rejects.toThrow(

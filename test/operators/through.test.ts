@@ -33,14 +33,14 @@ describe('through', () => {
     expect(await all(through(stream)(source([[1], [2, 3]])))).toEqual(['1', '2', '3']);
   });
 
-  it('drops cursors, because a stream does not say which items they belong to', async () => {
+  it('delivers no cursors, because a stream does not say which items they belong to', async () => {
     const cursors = [];
     const doubled = through<number, number>(doubling())(source([[1, 2], [3]]));
     for await (const { cursor } of batchesOf(doubled)) cursors.push(cursor);
     expect(cursors.every(cursor => cursor === undefined)).toBe(true);
   });
 
-  it('throws when it is called with anything but a duplex stream', () => {
+  it('throws if its argument is not a duplex stream', () => {
     for (const wrong of [undefined, null, 'gzip', {}, []])
       expect(() => through(wrong as unknown as Transform)).toThrow(OptionError);
   });

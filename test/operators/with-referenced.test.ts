@@ -33,12 +33,12 @@ describe('withReferenced', () => {
     expect(await idsOf([retweet])).toEqual(['1', '2', '3']);
   });
 
-  it('delivers only the referenced posts with `only`', async () => {
+  it('delivers only the referenced posts if `only` is true', async () => {
     const retweet = post({ id_str: '1', retweeted_status: shared });
     expect(await idsOf([retweet, post({ id_str: '5' })], true)).toEqual(['2', '3']);
   });
 
-  it('delivers the exact bytes that a referenced post has within its post', async () => {
+  it('delivers the exact bytes that a referenced post has inside the post that refers to it', async () => {
     const expected = (model: PostModel) =>
       [model, model.shared, model.shared?.quoted, model.quoted]
         .filter(one => one !== undefined)
@@ -57,7 +57,7 @@ describe('withReferenced', () => {
     );
   });
 
-  it('is identified in a checkpoint by its name and option', () => {
+  it('is identified in a checkpoint by its name and the option `only`', () => {
     const posts = new Flow<Activity>(async function* () {}, undefined, [{ step: 'posts' }]);
     const stepOf = (only: boolean) => identityOf(withReferenced({ only })(posts));
     expect(stepOf(true)).toEqual([{ step: 'posts' }, { step: 'withReferenced', only: true }]);

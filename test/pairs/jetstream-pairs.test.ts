@@ -27,7 +27,7 @@ const CALLS: Readonly<Record<string, (options: never) => unknown>> = {
 };
 
 describe('the tests of option combinations for JetStream', () => {
-  it.each(Object.keys(CALLS))('have a listed value for every option of %s', async call => {
+  it.each(Object.keys(CALLS))('list a value for every option of %s', async call => {
     const options = await optionNames(CALLS[call]!);
     expect(options).not.toEqual([]);
     expect(listedOptions(call, JETSTREAM_VALUES, FIXED_OF_JETSTREAM)).toEqual(options);
@@ -66,14 +66,14 @@ describe.skipIf(!hasNatsServer)('the tested combinations of options for JetStrea
   );
 
   it.each(tried)(
-    'deliver each post through a stream exactly once: combination $number',
+    'deliver each post through a stream exactly once (combination $number)',
     async ({ row }) => {
       if ((await errorOf(row)) !== undefined)
         throw await smallestFailure(row, JETSTREAM_OPTIONS, JETSTREAM_RULES, errorOf);
     },
   );
 
-  it('interrupt most of the runs that they are meant to interrupt', () => {
+  it('abort most of the runs that they are supposed to abort', () => {
     const isStopped = (how: string | undefined) => how === 'abort' || how === 'source fails';
     const stops = tried
       .flatMap(({ row }) => [row['flow.(publishing)'], row['flow.(reading)']])

@@ -17,7 +17,7 @@ const CALLS: Readonly<Record<string, (options: never) => unknown>> = {
 };
 
 describe('the tests of option combinations for jobs', () => {
-  it.each(Object.keys(CALLS))('have a listed value for every option of jobs.%s', async call => {
+  it.each(Object.keys(CALLS))('list a value for every option of jobs.%s', async call => {
     const options = await optionNames(CALLS[call]!);
     expect(options).not.toEqual([]);
     expect(listedOptions(call, JOB_VALUES, FIXED_OF_JOBS)).toEqual(options);
@@ -36,7 +36,7 @@ describe('the tested combinations of options for jobs', () => {
   });
 
   it.each(tried)(
-    'order only one job and store each file: combination $number',
+    'create only one job and store each of its files (combination $number)',
     async ({ row, number }) => {
       const errorOf = (one: Row) =>
         tryJobRow(one, number).then(

@@ -37,7 +37,7 @@ const CALLS: Readonly<Record<(typeof STAGES)[number], (options: never) => unknow
 };
 
 describe('the tests of option combinations for sources of a service', () => {
-  it.each(STAGES)('have a listed value for every option of %s', async stage => {
+  it.each(STAGES)('list a value for every option of %s', async stage => {
     const options = await optionNames(CALLS[stage]);
     expect(options).not.toEqual([]);
     expect(listedOptions(stage, SERVICE_VALUES, FIXED_OF_SERVICE)).toEqual(options);
@@ -74,7 +74,7 @@ describe('the tested combinations of options for sources of a service', () => {
     expect(rows.filter(usesThreads).length).toBeGreaterThan(2);
   });
 
-  it.each(tried)('deliver each item exactly once: combination $number', async ({ row }) => {
+  it.each(tried)('deliver each item exactly once (combination $number)', async ({ row }) => {
     asked = askedOfThreads();
     if ((await errorOf(row)) !== undefined)
       throw await smallestFailure(row, SERVICE_DOMAIN, SERVICE_RULES, errorOf);

@@ -43,7 +43,7 @@ const CALLS: Readonly<Record<string, (options: never) => unknown>> = {
 };
 
 describe('the tests of option combinations for stored files', () => {
-  it.each(Object.keys(CALLS))('have a listed value for every option of %s', async stage => {
+  it.each(Object.keys(CALLS))('list a value for every option of %s', async stage => {
     const options = await optionNames(CALLS[stage]!);
     expect(options).not.toEqual([]);
     expect(listedOptions(stage, VALUES, FIXED)).toEqual(options);
@@ -80,13 +80,16 @@ describe('the tested combinations of options for stored files', () => {
     },
   );
 
-  it.each(tried)('deliver each post exactly once: combination $number', async ({ row, number }) => {
-    asked = askedOfThreads();
-    if ((await errorOf(row, number)) === undefined) return;
-    throw await smallestFailure(row, DOMAIN, RULES, smaller => errorOf(smaller, number));
-  });
+  it.each(tried)(
+    'deliver each post exactly once (combination $number)',
+    async ({ row, number }) => {
+      asked = askedOfThreads();
+      if ((await errorOf(row, number)) === undefined) return;
+      throw await smallestFailure(row, DOMAIN, RULES, smaller => errorOf(smaller, number));
+    },
+  );
 
-  it('interrupt most of the runs that they are meant to interrupt', () => {
+  it('abort most of the runs that they are supposed to abort', () => {
     const stops = tried.filter(({ row }) => row['flow.(stop)'] !== 'none');
     expect(stopped).toBeGreaterThan(0.6 * stops.length);
   });

@@ -65,7 +65,7 @@ function expectedAuthor({ id, handle, name }: AuthorModel) {
 }
 
 describe('Activity', () => {
-  it('has the properties of its post in both formats and any JSON style', () => {
+  it('has the properties of its post in both formats, however the JSON is formatted', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes, model, format }) => {
         const activity = new Activity(bytes);
@@ -135,7 +135,7 @@ describe('Activity', () => {
     expect(idOf('"\\u0069d_str":"1\\u0032"')).toBe('12');
   });
 
-  it('reads the language of old posts without twitter_lang from the enrichment', () => {
+  it('reads the language of an old post without twitter_lang from gnip.language', () => {
     const gnip = { language: { value: 'it' } };
     const postedTime = '2011-05-06T17:39:47.000Z';
     expect(minimal({ postedTime, gnip }).lang).toBe('it');
@@ -143,7 +143,7 @@ describe('Activity', () => {
     expect(minimal({ postedTime }).lang).toBeUndefined();
   });
 
-  it('reads the full text from whichever member contains it', () => {
+  it('reads the full text from full_text or extended_tweet', () => {
     const created_at = 'Wed Oct 10 20:19:24 +0000 2018';
     expect(minimal({ created_at, text: 'cut', full_text: 'whole' }).text).toBe('whole');
     expect(minimal({ created_at, full_text: 'whole' }).text).toBe('whole');
@@ -164,7 +164,7 @@ describe('Activity', () => {
   });
 
   it.each([100, 900, 1_100, 1_950, 2_100, 5_000])(
-    'reads its rules in `gnip` if that starts %i bytes before the end',
+    'reads its matching rules in `gnip` if `gnip` starts %i bytes before the end',
     distance => {
       const post = (gnip: object) => ({
         id: 'tag:search.twitter.com,2005:7',
@@ -236,7 +236,7 @@ describe('Activity', () => {
     );
   });
 
-  it('predicts whether matching rules that it writes into a post would be read back', () => {
+  it('predicts whether matching rules that it inserts into a post would be found there', () => {
     const lists = ['[]', '[{"tag":"old","id":3}]', 'null', '7'];
     const gnip = fc
       .array(

@@ -84,7 +84,7 @@ describe('a parsed compliance event', () => {
     ).toEqual({ kind, userId: '1602954684', at: Date.UTC(2015, 4, 20, 21, 42, 18, 944) });
   });
 
-  it('has the user of scrub_geo and the newest post that it affects', () => {
+  it('has the user of scrub_geo and the id up to which scrub_geo applies', () => {
     expect(
       parse(
         '{"scrub_geo":{"user_id":519761961,"up_to_status_id":411552403083628540,"up_to_status_id_str":"411552403083628544","user_id_str":"519761961","timestamp_ms":"1432228180345"}}',
@@ -102,7 +102,7 @@ describe('a parsed compliance event', () => {
     ).toEqual({ kind: 'scrub_geo', userId: '598851423', upToId: '503024492839727104' });
   });
 
-  it('has all versions of a post for tweet_edit', () => {
+  it('has the ids of all versions of a post for tweet_edit', () => {
     expect(
       parse(
         '{"tweet_edit":{"id":"1557445923210514432","initial_tweet_id":"1557433858676740098","edit_tweet_ids":["1557433858676740098","1557445923210514432"],"timestamp_ms":"1660155761384"}}',
@@ -116,7 +116,7 @@ describe('a parsed compliance event', () => {
     });
   });
 
-  it('contains delete and status_withheld events in the Activity Streams form', () => {
+  it('can be a delete or status_withheld event in Activity Streams', () => {
     expect(
       parse(
         '{"objectType":"activity","verb":"delete","object":{"id":"tag:search.twitter.com,2005:601140908713738240"},"actor":{"id":"id:twitter.com:3130171131"}}',
@@ -134,7 +134,7 @@ describe('a parsed compliance event', () => {
     });
   });
 
-  it('has the kind unknown if its kind is new or its ids are missing', () => {
+  it('has the kind `unknown` if the event is of a new kind or lacks ids', () => {
     for (const [text, name] of [
       ['{"unknown":{"id":1,"timestamp_ms":"1"}}', 'unknown'],
       ['{"delete":{"unknown":{"id":1},"timestamp_ms":"1"}}', 'delete.unknown'],

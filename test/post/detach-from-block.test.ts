@@ -63,14 +63,14 @@ describe('detached()', () => {
     expect(held?.raw.buffer.byteLength).toBeLessThan(10_000);
   });
 
-  it('does not copy views that fill most of their buffer, and other values', () => {
+  it('does not copy views that fill most of their buffer, or other values', () => {
     const block = inBlock(POST.repeat(1_000), 1_500 * POST.length);
     const halves = [block.subarray(0, 200_000), block.subarray(200_000)];
     const items = [...halves, 'text', null, 3n, { rows: [1] }, new Map(), Buffer.from('small')];
     expect(detached(items)).toBe(items);
   });
 
-  it('preserves all bytes in buffers of at most twice the size', () => {
+  it('preserves all bytes in buffers of at most twice their size', () => {
     const view = fc.record({ block: fc.nat(3), start: fc.nat(60_000), length: fc.nat(3_000) });
     fc.assert(
       fc.property(fc.array(view, { maxLength: 30 }), views => {

@@ -117,19 +117,19 @@ describe('IdWindow', () => {
 
   const FIRST = 1050118621198921728n;
 
-  it('saves few ids of about the same time as differences that can be read', () => {
+  it('saves few ids of about the same time as readable differences', () => {
     const window = new IdWindow(10_000);
     for (let n = 0n; n < 3n; n++) window.add(String(FIRST + n * 123_456_789n));
     expect(window.state().toJSON()).toEqual(['1050118621198921728 +21i3v9 +21i3v9']);
   });
 
-  it('packs many ids of about the same time into 6 characters each', () => {
+  it('saves many ids of about the same time in at most 6 characters each', () => {
     const window = new IdWindow(100 * 1024);
     for (let n = 0n; n < 100n * 1024n; n++) window.add(String(FIRST + n * 123_456_789n));
     expect(JSON.stringify(window.state()).length).toBeLessThan(100 * 1024 * 6);
   });
 
-  it('restores a full chunk of ids exactly, whatever their differences are', () => {
+  it('restores a full chunk of ids exactly, for any differences between the ids', () => {
     const anyDifference = fc.oneof(
       fc.bigInt({ min: -300n, max: 300n }),
       fc.bigInt({ min: -(2n ** 45n), max: 2n ** 45n }),
@@ -158,7 +158,7 @@ describe('IdWindow', () => {
     );
   });
 
-  it('restores ids that were saved before full chunks were packed', () => {
+  it('restores ids that an earlier version saved without packing full chunks', () => {
     const window = new IdWindow(2048);
     for (let n = 0n; n < 1024n; n++) window.add(String(FIRST + n * 123_456_789n));
     const printed = new IdWindow(2048);
@@ -166,7 +166,7 @@ describe('IdWindow', () => {
     expect(printed.state().toJSON()).toEqual(window.state().toJSON());
   });
 
-  it('keeps the last ids if it restores more than it can hold', () => {
+  it('keeps only the last ids if it restores more ids than its limit', () => {
     const window = new IdWindow(3000);
     for (let n = 1; n <= 3000; n++) window.add(String(n));
     const smaller = restored(window, 2);
@@ -212,7 +212,7 @@ describe('IdWindow', () => {
   it.each([
     ...['x', '+', '-5', '18446744073709551616', '1 -2', '"', '1.5', '', '1 +1.5', '1 +2_'],
     ...['=', '=AAAA', CUT, PACKED.slice(0, -1), `${PACKED}!`, TOO_LOW, TOO_HIGH, TOO_FAR],
-  ])('throws if it should restore %j', text => {
+  ])('throws when it restores the invalid state %j', text => {
     expect(() => new IdWindow(10).restore([text])).toThrow();
   });
 });

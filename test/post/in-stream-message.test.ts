@@ -89,16 +89,16 @@ describe('parseInStreamMessage', () => {
     expect(parseConnectionMessage(Buffer.from(printJson({ [kind]: notice })))).toBeUndefined();
   });
 
-  it('uses a string value as the message', () => {
+  it('uses the value as the message if the value is a string', () => {
     expect(parse({ error: 'No' })).toMatchObject({ message: 'No' });
   });
 
-  it('uses the whole JSON as the message if there is no text', () => {
+  it('uses the whole JSON as the message if it contains no text', () => {
     expect(parse({ error: { code: 7 } })).toMatchObject({ message: '{"code":7}' });
     expect(parse({ info: null })).toMatchObject({ outcome: undefined, message: 'null' });
   });
 
-  it('parses a message in any JSON style', () => {
+  it('parses a message however its JSON is formatted', () => {
     fc.assert(
       fc.property(style, look => {
         const message = { sent: 'now', info: { message: 'Replay Request Completed', n: [1] } };
@@ -109,7 +109,7 @@ describe('parseInStreamMessage', () => {
     );
   });
 
-  it('returns undefined for a post of any content and JSON style', () => {
+  it('returns undefined for a post of any content, however its JSON is formatted', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes }) => {
         expect(parseInStreamMessage(bytes)).toBeUndefined();
@@ -117,7 +117,7 @@ describe('parseInStreamMessage', () => {
     );
   });
 
-  it('returns undefined for other documents', () => {
+  it('returns undefined for a document that is neither a message nor a post', () => {
     for (const document of ['', '[]', '{}', '{"information":1}', '{"other":{"info":1}}', 'info'])
       expect(parseInStreamMessage(Buffer.from(document))).toBeUndefined();
   });

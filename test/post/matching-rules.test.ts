@@ -44,7 +44,7 @@ describe('the matching rules of a post', () => {
     );
   });
 
-  it('are found at the end of one document in a block of several', () => {
+  it('are found at the end of a document, even if another document precedes it in the block', () => {
     fc.assert(
       fc.property(rules, fc.constantFrom('', ',"id":1', ',"a":[1]'), (given, rest) => {
         const document = `{"text":"x","matching_rules":${printMatchingRules(given)}${rest}}`;

@@ -35,7 +35,7 @@ describe('parsePost', () => {
     );
   });
 
-  it('returns the same whether or not it can count the long numbers in the bytes', () => {
+  it('returns the same whether or not the long numbers can be counted in the bytes', () => {
     fc.assert(
       fc.property(jsonObject, style, (members, look) => {
         const json = printJson({ ...members, last: [] }, look);

@@ -79,12 +79,12 @@ describe('createdAtIn', () => {
     );
   });
 
-  it('reads 29 February', () => {
+  it('reads 29 February of a leap year', () => {
     const date = new Date('2024-02-29T20:19:24Z');
     expect(createdAtIn(bytesOf(date), 1)).toBe(date.getTime());
   });
 
-  it('returns the same as parseCreatedAt, or undefined, for any other bytes', () => {
+  it('returns the same as parseCreatedAt, or undefined, for any bytes', () => {
     fc.assert(
       fc.property(instant, fc.nat(29), fc.nat(127), (date, place, byte) => {
         const bytes = bytesOf(date);

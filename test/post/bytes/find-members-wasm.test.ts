@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { compileWasm, FIND_MEMBERS } from '../../compile-wasm.js';
 import { root } from '../../pages.js';
 
-it('find-members-wasm.ts is up to date with find-members.as', async () => {
+it('find-members-wasm.ts contains the compiled find-members.as', async () => {
   const committed = await readFile(path.join(root, 'src/post/bytes/find-members-wasm.ts'), 'utf8');
   expect(committed).toBe(await compileWasm(FIND_MEMBERS));
 }, 300_000);

@@ -37,7 +37,7 @@ const plain = fc.oneof(
 const others = fc.dictionary(fc.stringMatching(/^other[a-z]{0,20}$/), jsonValue, { maxKeys: 3 });
 
 describe('MemberFinder', () => {
-  it('finds the members it is asked for, nested ones included, in any JSON style', () => {
+  it('finds the requested members, nested ones included, however the JSON is formatted', () => {
     fc.assert(
       fc.property(
         others,
@@ -104,7 +104,7 @@ describe('MemberFinder', () => {
     expect(foundIn(Buffer.from(json))).toBeUndefined();
   });
 
-  it('leaves a document that does not fit its memory to the JSON parser', () => {
+  it('leaves a document that is larger than its memory to the JSON parser', () => {
     const documentOf = (length: number) => Buffer.from('{"id":1}'.padEnd(length));
     const largest = finder.bytes.length - 16;
     expect(foundIn(documentOf(largest))).toEqual({ id: '1' });
@@ -139,7 +139,7 @@ describe('a string of a JSON document', () => {
     ['field', 'a, b', '"a, b"'],
     ['field', '', '""'],
     ['element', 'a', '""a""'],
-  ] as const)('is decoded from its bytes as %s: %j', (mode, json, text) => {
+  ] as const)('is decoded from its bytes in the mode %s: %j', (mode, json, text) => {
     for (const at of [0, 5]) expect(decoded(json, mode, at)).toBe(text);
   });
 
@@ -254,7 +254,7 @@ describe('a string of a JSON document', () => {
     );
   });
 
-  it('can be decoded behind a prefix from elsewhere in the document', () => {
+  it('can be decoded after a prefix from elsewhere in the document', () => {
     expect(foundIn(Buffer.from('{"id":"RT @a: ","text":"snow"}'))).toBeDefined();
     const [id, text] = ['id', 'text'].map(path => finder.members.get(path)!) as [number, number];
     const prefix = [values.startOf(id) + 1, values.endOf(id) - 1] as const;
@@ -263,7 +263,7 @@ describe('a string of a JSON document', () => {
     expect(strings.memoryFor(user).toString('utf8', 0, end)).toBe('RT @a: snow');
   });
 
-  it('stays in the shared memory until another user needs it', () => {
+  it('stays in the shared memory until another user writes there', () => {
     expect(decoded('snow', 'plain')).toBe('snow');
     let kept = '';
     user.leave.mockImplementation(() => {
@@ -277,7 +277,7 @@ describe('a string of a JSON document', () => {
   });
 });
 
-it('MemberFinder throws if it is asked for more members than fit its memory', () => {
+it('MemberFinder throws if more members are requested than fit its memory', () => {
   const wanted = Object.fromEntries(Array.from({ length: 4000 }, (_, key) => [`k${key}`, true]));
   expect(() => new MemberFinder(wanted as WantedMembers)).toThrow('Too many members are wanted');
 });

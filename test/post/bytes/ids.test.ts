@@ -107,7 +107,7 @@ describe('leadingId', () => {
     expect(leadingId(printed('  '))).toBeUndefined();
   });
 
-  it('returns the id that the parser finds, or undefined, for a post in any JSON style', () => {
+  it('returns the id that the parser finds, or undefined, however the JSON of the post is formatted', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes, json }) => {
         const found = leadingId(bytes);
@@ -154,7 +154,7 @@ const ending = fc
   .map(pieces => pieces.join(''));
 
 describe('trailingId', () => {
-  it('returns an id only from the last members of a post', () => {
+  it('returns an id only if it is among the last members of a post', () => {
     const post = `{"created_at":"${TIME}","text":"a","id":12,"id_str":"12"}`;
     expect(trailingId(Buffer.from(post))).toBe('12');
     expect(trailingId(Buffer.from(post.replace('"id":12', '"id": 12')))).toBeUndefined();

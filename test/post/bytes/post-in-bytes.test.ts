@@ -201,12 +201,12 @@ describe('the fields that rules read from the bytes of a post', () => {
     expectSame(Buffer.from(`${start},"entities":{"hashtags":${list}}}`));
   });
 
-  it('are left to the parser if the post has no time or two times', () => {
+  it('are left to the parser if the post contains no time or two times', () => {
     for (const times of ['', ',"created_at":1,"postedTime":2'])
       expect(expectSame(Buffer.from(`{"id":7,"id_str":"7"${times}}`))).toBe(false);
   });
 
-  it('are read without the parser from all output of the service and other tools', () => {
+  it('are read without the parser from all generated posts and posts of other tools', () => {
     const corpus = new SecondCorpus(3);
     const others = Array.from({ length: bySuite(50, 200) }, (_, at) => corpus.line(1.7e12 + at));
     const made = ['2012-06-01T12:00Z', '2017-11-30T18:00Z', '2024-03-05T14:07Z'].flatMap(at =>
@@ -221,7 +221,7 @@ describe('the fields that rules read from the bytes of a post', () => {
 
   const folder = process.env.MILLRACE_REAL_DATA ?? '';
   it.skipIf(folder === '')(
-    'are read without the parser from real posts (MILLRACE_REAL_DATA)',
+    'are read without the parser from real posts (needs MILLRACE_REAL_DATA)',
     () => {
       for (const file of readdirSync(path.join(folder, 'posts')))
         for (const line of readFileSync(path.join(folder, 'posts', file), 'utf8')
@@ -238,7 +238,7 @@ describe('the shared PostInBytes of a thread', () => {
     Buffer.from(`{"id":${id},"id_str":"${id}","created_at":"x"}`),
   ) as [Buffer, Buffer];
 
-  it('refuses to read a second post while the first is in use', () => {
+  it('refuses to read a second post while the first one is in use', () => {
     const ids = postInBytes.read(first, 0, first.length, post => [
       postInBytes.read(second, 0, second.length, idOf),
       post.id,
@@ -246,7 +246,7 @@ describe('the shared PostInBytes of a thread', () => {
     expect(ids).toEqual([undefined, '7']);
   });
 
-  it('reads the next post after its user throws', () => {
+  it('reads the next post after the code that used the previous one has thrown', () => {
     const fail = () => {
       throw new Error('of the user');
     };
@@ -254,7 +254,7 @@ describe('the shared PostInBytes of a thread', () => {
     expect(postInBytes.read(second, 0, second.length, idOf)).toBe('8');
   });
 
-  it('reads the next post after a post that needed the parser', () => {
+  it('reads the next post after a post that it left to the parser', () => {
     expect(postInBytes.read(Buffer.from('{'), 0, 1, idOf)).toBeUndefined();
     expect(postInBytes.read(second, 0, second.length, idOf)).toBe('8');
   });

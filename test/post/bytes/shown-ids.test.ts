@@ -117,7 +117,7 @@ const sample = (format: 'original' | 'activity_streams') =>
   );
 
 describe('the ids that a post mentions', () => {
-  it('are read exactly as they were printed, in both formats and any JSON style', () => {
+  it('are read exactly as they were printed, in both formats, however the JSON is formatted', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes, model }) => {
         expect(idsIn(bytes)).toEqual(modelIds(model, 0));
@@ -217,7 +217,7 @@ describe('the ids that a post mentions', () => {
     );
   });
 
-  it('are read without parsing from output of the service and other tools', () => {
+  it('are read without the parser from generated posts and posts of other tools', () => {
     const corpus = new SecondCorpus(3);
     const others = Array.from({ length: 200 }, (_, index) => corpus.line(1.7e12 + index));
     for (const bytes of [...others, ...sample('original'), ...sample('activity_streams')]) {
@@ -255,7 +255,7 @@ describe('the ids that a post mentions', () => {
 
   const folder = process.env.MILLRACE_REAL_DATA ?? '';
   it.skipIf(folder === '')(
-    'equal those of the parsed post for real posts (MILLRACE_REAL_DATA)',
+    'equal those of the parsed post for real posts (needs MILLRACE_REAL_DATA)',
     () => {
       for (const file of readdirSync(path.join(folder, 'posts')))
         for (const line of readFileSync(path.join(folder, 'posts', file), 'utf8')
