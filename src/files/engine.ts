@@ -47,8 +47,8 @@ export class Engine implements PostEngine {
   }
 
   /**
-   * Whether this engine can write or encode the rows of a flow. The flow needs a complete plan, and
-   * no other engine may be running that plan.
+   * Whether this engine can write or encode the rows of a flow. The flow needs a complete plan. If
+   * branches of `tee` share that plan, this engine must be the one that runs it.
    */
   canRun(input: AsyncIterable<unknown>): boolean {
     const plan = Plan.in(input);

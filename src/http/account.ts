@@ -119,8 +119,8 @@ interface AccountParts
   /** The limits that apply at loopback addresses and `insecureOrigins`, where a local service may run. */
   readonly localLimits: Limits;
   /**
-   * The encoded Basic credentials. They are a `Secret`, because errors must not show them in this form
-   * either.
+   * The Basic credentials before encoding: the email, a colon and the password. Because they are a
+   * `Secret`, errors do not show them, not even encoded in base64.
    */
   readonly login: Secret | undefined;
 }

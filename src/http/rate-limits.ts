@@ -96,8 +96,9 @@ function isRate(value: unknown): boolean {
 const MAX_TRANSIT_MS = 250;
 
 /**
- * Permission to send one request. Until `sent` or `responded` is called, the request counts towards the rate
- * limit. If neither is ever called, other requests may wait forever.
+ * Permission to send one request. Until `sent` or `responded` is called, the request counts towards
+ * every rate, however long ago it started. If neither is ever called, other requests may wait
+ * forever.
  */
 export interface Permit {
   /**

@@ -17,8 +17,8 @@ const SLACK = 1_000;
  */
 export interface PublishedItem {
   /**
-   * The number of items in the flow before this item. If the item is in a batch, the number of items before
-   * the first item of its message.
+   * The header `Millrace-Position` of the item's message. If the message has one item, this is the
+   * number of items in the flow before it.
    */
   readonly position: number;
   /** The size of the message in bytes. Set only if this is the first item of the message. */
@@ -28,7 +28,7 @@ export interface PublishedItem {
 /** The items that a publisher sent to the stream after the last sequence that it had committed. */
 export interface Published {
   readonly items: ReadonlyMap<string, PublishedItem>;
-  /** The number of items in the flow up to the last of these items, including that item. */
+  /** How many items had been added when the last of these messages was created. */
   readonly end: number;
   /**
    * For each subject, by its index: the positions of the messages that the stream has, including committed

@@ -13,7 +13,10 @@ export const HEADERS = {
   publisher: 'Millrace-Publisher',
   /** The epoch of the message: a number for each start of the publisher, see `positions.ts`. */
   epoch: 'Millrace-Epoch',
-  /** How many posts the publisher had added before the posts of this message. 0 for the first message. */
+  /**
+   * How many posts the publisher had added when it created the message, without the posts of the
+   * message.
+   */
   position: 'Millrace-Position',
   /** The position of the message among the messages of its publisher on its subject; see `positions.ts`. */
   subjectPosition: 'Millrace-Subject-Position',

@@ -92,10 +92,7 @@ export async function takeOver(
   }
 }
 
-/**
- * Waits until the other process has written the entry, or has been silent for so long that it cannot be
- * running.
- */
+/** Waits until another process has written or deleted the entry, but at most `takeoverMs`. */
 async function silence(
   bucket: EntryBucket,
   key: string,

@@ -35,7 +35,7 @@ export interface PublisherOptions extends TakeOverOptions {
 interface Pending {
   readonly subject: number;
   readonly items: readonly Outgoing[];
-  /** How many items were added before the items of this message. */
+  /** How many items had been added when this message was created, without its own items. */
   readonly itemsBefore: number;
   readonly at: SubjectPosition;
   /** The total size of the message's items in bytes. */

@@ -135,9 +135,9 @@ class MessageReader {
   }
 
   /**
-   * Call this if no message arrives. Advances the position over messages of other subjects. Otherwise, if
-   * those messages are lost later, that would look like a loss on this subject. Returns whether the stream
-   * has more messages of this subject.
+   * Advances the position over messages of other subjects, and yields the sequences that the stream
+   * has dropped. Otherwise, a later loss of messages of other subjects would look like a loss on
+   * this subject. Returns whether the stream has more messages of this subject.
    */
   async *#catchUp(): AsyncGenerator<MessageGroup, boolean> {
     const info = await this.#info(this.#position);
