@@ -52,9 +52,9 @@ export function exportLines(variables: Readonly<Record<string, string>>): string
 }
 
 /**
- * Quotes a value so that a shell and a `.env` file read it alike: in single quotes, or in double quotes if it
- * contains a single quote. Some values need escapes, which `.env` files do not support. These are quoted for
- * a shell only.
+ * Quotes a value so that a shell and a `.env` file read it alike. Uses single quotes, or double quotes if the
+ * value contains a single quote. Some values need escapes, which `.env` files do not support. These values
+ * work only in a shell.
  */
 function quoted(value: string): string {
   if (!value.includes("'")) return `'${value}'`;

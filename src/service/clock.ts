@@ -35,9 +35,8 @@ export class Clock {
   }
 
   /**
-   * Moves the clock to an instant, forwards or backwards. The instant is given in epoch milliseconds, as a
-   * `Date`, as `YYYYMMDDHHMM`, or as an ISO 8601 time, which is UTC unless it has another offset. A frozen
-   * clock stays frozen.
+   * Moves the clock to an instant, forwards or backwards. The instant is a `Date`, epoch milliseconds,
+   * `YYYYMMDDHHMM` or an ISO 8601 time. Times without an offset are in UTC. A frozen clock stays frozen.
    *
    * @throws OptionError for anything else, and outside of the years 1 to 9999.
    */
@@ -127,9 +126,9 @@ export class Clock {
   }
 
   /**
-   * Calls a function once the clock has reached an instant, with that instant. If the clock moves past
-   * several instants, the functions are called in the order of their instants, including functions that an
-   * earlier one schedules. Returns a function that cancels the call.
+   * Calls a function, with the instant, once the clock has reached an instant. If the clock jumps past
+   * several instants, the functions are called in the order of their instants. This includes functions that
+   * an earlier call schedules. Returns a function that cancels the call.
    */
   at(instant: number, ring: (at: number) => void): () => void {
     const alarm: Alarm = { at: instant, ring };

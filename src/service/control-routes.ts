@@ -26,8 +26,8 @@ const MAX_POSTS_BYTES = 16 * 1024 * 1024;
 /** The maximum size of a snapshot in bytes. It contains the files of all jobs. */
 const MAX_SNAPSHOT_BYTES = 1024 * 1024 * 1024;
 /**
- * The maximum time that a response waits for events that become due when the clock is moved, in milliseconds of
- * real time.
+ * After the clock was moved, the response waits until events that are now due have happened. This is the
+ * maximum wait, in milliseconds of real time.
  */
 const MAX_SETTLE_MS = 2_000;
 
@@ -176,8 +176,8 @@ const listRequests: Handler<ControlParts> = async ({ url, signal }, { requests: 
 };
 
 /**
- * Converts numbers in the query. Text that is not a number stays text, so that the validation of options
- * refuses it with the name of the option.
+ * Converts digits in the query to numbers. Other text stays text. The validation of options then refuses it
+ * with the name of the option.
  */
 function numbersOf(texts: Readonly<Record<string, string | undefined>>): object {
   const numbers: Record<string, number | string> = {};

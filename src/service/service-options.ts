@@ -29,16 +29,16 @@ import { OAUTH_OPTIONS, type OAuthOptions } from './users/applications.js';
  */
 export interface ServiceOptions extends SampleOptions, OAuthOptions, UsageOptions {
   /**
-   * The posts to serve: the path of a folder, or an `Archive`. The folder may have 10-minute gzip files as
-   * jobs deliver them, or other files with one post per line: `.json`, `.jsonl` or `.ndjson`, optionally
-   * followed by `.gz` or, since Node 22.15, `.zst`. By default the service generates posts for any minute
-   * since 21 March 2006.
+   * The posts to serve: the path of a folder, or an `Archive`. The files of a folder can be 10-minute gzip
+   * files as jobs deliver them, or other files with one post per line. Their names end in `.json`, `.jsonl`
+   * or `.ndjson`, optionally followed by `.gz` or, since Node 22.15, `.zst`. By default, the service
+   * generates posts for any minute since 21 March 2006.
    */
   readonly archive?: string | Archive | undefined;
   /**
-   * Posts to add to the service. Each is either the JSON of a post, exactly as the service sends it, or some
-   * of its fields, which the service completes. With this option, the service generates no other posts,
-   * unless `postsPerMinute` is set. With an `archive`, these posts are added to it.
+   * Posts to add to the service. A post is either exact JSON, which the service sends unchanged, or some
+   * fields, which the service completes. With this option, the service generates no other posts, unless
+   * `postsPerMinute` is set. With an `archive`, these posts are added to it.
    */
   readonly posts?: readonly GivenPost[] | undefined;
   /** Which limits to apply. `strict`, the default, applies every limit of the service; `relaxed` applies no rates. */
@@ -112,8 +112,8 @@ export interface ServiceOptions extends SampleOptions, OAuthOptions, UsageOption
    */
   readonly streamBacklogBytes?: number | undefined;
   /**
-   * The number of posts that a replay sends per second of real time, even if the consumer does not keep up.
-   * By default, the service waits for the consumer.
+   * The number of posts that a replay sends per second of real time. The service does not wait for a consumer
+   * that is slower. By default, it waits for the consumer.
    */
   readonly replayPostsPerSecond?: number | undefined;
   /**
@@ -122,8 +122,9 @@ export interface ServiceOptions extends SampleOptions, OAuthOptions, UsageOption
    */
   readonly complianceRate?: number | undefined;
   /**
-   * A folder in which jobs and their files, rules of the replay stream, usage, and grants of users are kept
-   * for the next start. If absent, they are lost when the service stops.
+   * A folder for the state of the service: jobs and their files, rules of the replay stream, usage, and
+   * grants of users. The next start continues from this state. Without a folder, the state is lost when the
+   * service stops.
    */
   readonly stateFolder?: string | undefined;
   /**

@@ -247,8 +247,8 @@ export class Service extends Server {
 
   /**
    * Returns the state as JSON: jobs with their files, clock, faults, added posts, injected events, rules, and
-   * grants with the users' tokens. Does not include usage, requests that count towards limits, and the
-   * request log.
+   * grants with the users' tokens. Usage, the request log, and the requests counted towards limits are not
+   * included.
    *
    * @throws StorageError if the files of a job cannot be read.
    */

@@ -76,8 +76,8 @@ export async function resetState(
 export async function snapshotOf(parts: StateParts): Promise<Snapshot> {
   const state: Record<string, unknown> = {};
   for (const name of STATE_PARTS) state[name] = await parts[name].kept?.();
-  // The state is converted to JSON and back, so that a snapshot has the same digest after it was stored and
-  // read.
+  // A snapshot may be stored and read again. The state is converted to JSON and back, so that its digest does
+  // not change then.
   const printed = JSON.stringify(state);
   return { version: 1, state: JSON.parse(printed) as object, digest: digestOf(printed) };
 }

@@ -23,8 +23,8 @@ export interface ArchivedPost extends SortKey {
 }
 
 /**
- * A rule in two forms: a tree, which the index evaluates, and a function, which tests a post if the index
- * cannot decide.
+ * A rule in two forms. The index evaluates the tree. If the index cannot decide whether a post matches,
+ * `matches` tests the post.
  */
 export interface ArchiveQuery {
   readonly tree: RuleNode;
@@ -64,8 +64,7 @@ export interface SearchResult {
 /** Options for counting posts in an archive: the order, the deadline and the signal. */
 export interface CountsOptions {
   /**
-   * Whether to count from the end of the window to its start, so that an incomplete count covers the newest
-   * posts.
+   * Whether to count backwards from the end of the window. An incomplete count then covers the newest posts.
    */
   readonly newestFirst?: boolean | undefined;
   /** The time limit in milliseconds of real time. When it has passed, counting stops, even inside a bucket. */
@@ -89,8 +88,8 @@ export interface CountsResult {
   /** Every bucket that the counted part overlaps, including empty buckets, in ascending order. */
   readonly buckets: readonly CountedBucket[];
   /**
-   * The part of the window that was counted. If the deadline has passed, this part ends before the end of the
-   * window; with `newestFirst`, it starts after the start of the window. Its edge may be inside a bucket.
+   * The part of the window that was counted. If the deadline has passed, this part ends too early or, with
+   * `newestFirst`, starts too late. It may start or end inside a bucket.
    */
   readonly counted: Window;
 }

@@ -211,8 +211,8 @@ function keyOf(block: Block, document: number): SortKey {
 }
 
 /**
- * Returns the range of a block's documents that are in a window and sort after a key: the first document, and
- * the end (exclusive).
+ * Returns the range of a block's documents that are in a window and sort after a key. The result is the first
+ * document and the exclusive end.
  */
 function documentRange(block: Block, { from, to }: Window, after?: SortKey): [number, number] {
   let start = firstWhere(block.count, document => block.timeAt(document) < to);

@@ -49,8 +49,8 @@ export interface BlockStore {
 }
 
 /**
- * The position of a word in a post: the index of the string in the post times `TEXT_STRIDE`, plus the index of
- * the word in the string. It is a single number, because an index stores many positions.
+ * The position of a word in a post. Its value is `TEXT_STRIDE` times the index of the string in the post,
+ * plus the index of the word in the string. An index stores many positions, so each is a single number.
  */
 export type Occurrence = number;
 

@@ -37,8 +37,9 @@ export interface CandidateDocuments {
 const SEARCH = dialectOf('search');
 
 /**
- * Finds the documents of a block that may match a rule, by the terms that the clauses of the rule require. The
- * result is exact if the terms, the positions of words or the locations of posts decide which documents match.
+ * Finds the documents of a block that may match a rule. Each clause of the rule requires terms, which the
+ * index looks up. The result is exact if terms, positions of words and locations of posts decide which
+ * documents match.
  */
 export function candidateDocuments(node: RuleNode, block: Block): CandidateDocuments {
   switch (node.kind) {
@@ -47,8 +48,8 @@ export function candidateDocuments(node: RuleNode, block: Block): CandidateDocum
       return joined(node, block);
     case 'not': {
       const { documents, exact } = candidateDocuments(node.node, block);
-      // The candidates for an inexact rule may include posts that do not match it, so `not` cannot exclude any
-      // of them.
+      // If the candidates are not exact, some of them may not match the rule. `not` must not exclude these,
+      // so it excludes none.
       if (!exact) return { documents: DocumentSet.all(block.count), exact: false };
       documents.invert();
       return { documents, exact: true };

@@ -28,7 +28,8 @@ export async function findAuthor(
   const name = handle.replace(/^@/, '');
   if (!/^\w{1,50}$/.test(name)) return undefined;
   if (archive.author !== undefined) return archive.author(name);
-  // For a handle of digits, `from` may also match the id of an author, so the last line compares the handle.
+  // If the handle consists of digits, `from` also matches the author with this id. Therefore, the last line
+  // compares the handle.
   const tree: RuleNode = { kind: 'operator', name: 'from', value: name, start: 0, end: 0 };
   const rule = { tree, matches: compileRule(tree, { product: 'search' }) };
   const post = await newest(archive, rule, { from: FIRST_POST, to: now + 1 });
@@ -83,8 +84,8 @@ async function findSequential(
 }
 
 /**
- * Returns the newest post of a window. Searches from the end of the window in parts of growing length, because
- * the first part usually has a post.
+ * Returns the newest post of a window. Searches from the end of the window in parts of growing length.
+ * Usually, the first part has a post.
  */
 async function lastBefore(
   archive: Archive,

@@ -34,9 +34,9 @@ interface EventMessage {
 }
 
 /**
- * All compliance events: events that are generated for posts of the archive, and events that a test has
- * injected. Sends events to listeners when they are due by the service's clock, lists the events of a time
- * window, and decides which posts are hidden.
+ * All compliance events. Some are generated for posts of the archive, and a test can inject others. This
+ * class sends events to listeners when they are due by the service's clock. It also lists the events of a
+ * time window, and decides which posts are hidden.
  */
 export class Compliance {
   readonly #options: ComplianceParts;
@@ -66,8 +66,9 @@ export class Compliance {
   }
 
   /**
-   * Injects an event. Connected clients receive it immediately, later replays of the stream include it, and
-   * the posts that it removes disappear from search, jobs and replays, but not from counts.
+   * Injects an event. Connected clients receive it immediately, and later replays of the stream include it.
+   * Search, jobs and replays no longer return the posts that the event removes, but counts still include
+   * them.
    *
    * @param event An object, or its exact JSON, because ids may be too long for numbers.
    * @param at The time of the event in epoch milliseconds; by default the current time of the service's

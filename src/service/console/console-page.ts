@@ -65,7 +65,7 @@ interface FormRedirect {
   readonly message: Message;
 }
 
-/** The result of a form: a page to show after a redirect, or a page that shows the form again. */
+/** The result of a form: a redirect to a page, or a page that shows the form again. */
 export type FormResult = FormRedirect | PageContent;
 
 /** Redirects to a page, with a message that a form has succeeded. */

@@ -251,8 +251,8 @@ export function pathOf(...segments: readonly string[]): string {
 const LOGIN = '-u "$MILLRACE_EMAIL:$MILLRACE_PASSWORD"';
 
 /**
- * Matches each name that a script uses from the library: a function that it calls, or an object whose function
- * it calls.
+ * Matches the names that a script must import from the library: functions that it calls, and objects whose
+ * methods it calls.
  */
 const IMPORTED =
   /(?<![\w.])(?:account|chart|collect|compliance|counts|jobs|pipeline|replay|replayRules|search|stdout|take|usage|users)(?=[(.])/g;
@@ -269,8 +269,8 @@ export function nodeCommand(script: string): string {
 }
 
 /**
- * Renders a closed section for the end of a page: the endpoints that belong to the page, with commands for
- * curl and Millrace.
+ * Renders a section, initially closed, for the end of a page. It lists the endpoints that belong to the page,
+ * with commands for curl and Millrace.
  */
 export function commandList({ addresses, context }: Visit, page: keyof typeof SECTIONS): Html {
   const endpoints = listedEndpoints(addresses, context.clock.now());

@@ -33,8 +33,8 @@ const HERE = '/console/faults';
 /** The number of faults on a page. It is smaller than on other pages, because this page also has forms. */
 const PAGE_FAULTS = 5;
 /**
- * The time that a response waits for events that become due when the clock is moved, in milliseconds of real
- * time.
+ * After the clock was moved, the response waits until events that are now due have happened. This is the
+ * maximum wait, in milliseconds of real time.
  */
 const PATIENCE_MS = 2_000;
 

@@ -38,8 +38,8 @@ import { postView } from './post-view.js';
 import { RULE_COLUMNS } from './rule-view.js';
 
 /**
- * The maximum time that a page waits until jobs have done the work that is due by the service's clock, in
- * milliseconds of real time.
+ * Before the page is rendered, jobs do the work that is due by the service's clock. This is the maximum wait
+ * for them, in milliseconds of real time.
  */
 const MAX_WAIT_MS = 100;
 

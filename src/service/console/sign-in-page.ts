@@ -22,8 +22,8 @@ export interface SignInParts {
 }
 
 /**
- * Shows the sign-in form. If the request comes from the link that the service prints, which contains the token,
- * signs the visitor in without the form.
+ * Shows the sign-in form. When it starts, the service prints a link that contains the token. A request with
+ * this token signs the visitor in without the form.
  */
 export const showSignIn: Handler<SignInParts> = ({ request, url }, parts) => {
   const { sessions, settings, failures } = parts;
@@ -71,8 +71,8 @@ function signedInPage(next: string, headers: Readonly<Record<string, string>>): 
 }
 
 /**
- * Shows the sign-in form. If the service has a token, the form asks for the token, because anyone who reaches
- * the service could sign in with the default login.
+ * Shows the sign-in form. If the service has a token, the form asks for the token. The default login would
+ * not be safe, because everyone knows it.
  *
  * @param problem The reason why the last attempt failed, if there was one.
  */
@@ -96,8 +96,8 @@ ${hasToken ? secretField('token', 'Token', problem) : signInFields(['email', 'Em
 }
 
 /**
- * Returns the address only if it is a page of the console, because a link to the sign-in must not redirect to
- * another site.
+ * Returns the address if it is a page of the console, and otherwise the first page. Without this check, a
+ * link to the sign-in page could redirect to another site.
  */
 function consoleAddress(next: string | null): string {
   if (next === null || !/^\/console(?:\/[\w/%.:-]*)?(?:\?[!-~]*)?$/.test(next)) return CONSOLE_HOME;

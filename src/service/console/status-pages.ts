@@ -75,8 +75,8 @@ const COLUMNS: readonly HtmlColumn<FamilyState>[] = [
 ];
 
 /**
- * Returns the families of endpoints that a fault names, or that its kind implies; `undefined` if it can
- * affect any request.
+ * Returns the families of endpoints that a fault can affect. A fault names them, or its kind implies them.
+ * Returns `undefined` if the fault can affect any request.
  */
 function targetsOf(fault: PlantedFault): readonly Endpoint[] | undefined {
   if (isJobFault(fault)) return ['jobs'];

@@ -43,8 +43,8 @@ const STREAM_RULES = '/console/streams/rules';
 const ADD = `${STREAM_RULES}#add`;
 
 /**
- * The page of open connections, with the amount of data that each has sent, and of the most recent replays, each
- * with its last message.
+ * The page of open connections and of the most recent replays. Shows the traffic of each connection, and the
+ * last message of each replay.
  */
 export const streamPages: readonly ConsolePage[] = [
   {

@@ -84,7 +84,10 @@ export interface SuspectMinutesFault extends JobAim {
   readonly minutes: readonly string[];
 }
 
-/** The totals of a delivered job are wrong by these numbers, in the listing of results or in the job. */
+/**
+ * The totals of a delivered job are wrong. These numbers are added to the totals in the listing of results or
+ * in the job.
+ */
 export interface WrongTotalsFault extends JobAim {
   readonly kind: 'wrong-totals';
   readonly urlCount?: number | undefined;
@@ -98,8 +101,8 @@ export interface ContentCutFault extends Aim {
   /** The number of complete messages before the cut. Heartbeats do not count. */
   readonly afterMessages: number;
   /**
-   * Where in the next message the cut is: in its middle, inside a multi-byte character, or before it (the
-   * default).
+   * The position of the cut: in the middle of the next message, inside a multi-byte character of it, or
+   * before it (the default).
    */
   readonly within?: 'message' | 'character' | 'boundary' | undefined;
   /**

@@ -14,8 +14,8 @@ export const SLOW_CLIENTS = {
 /**
  * Listens on an address of this machine.
  *
- * @throws OptionError, with the name of the option, for a port that is in use or not allowed, and for a host
- * of another machine.
+ * @throws OptionError with the name of the option. The port may be in use or not allowed, or the host may be
+ * another machine.
  */
 export async function listen(
   server: Server,
@@ -38,8 +38,8 @@ export function urlOf(server: Server, host: string): string {
 }
 
 /**
- * Returns the URL of a server that listens on this host. For `0.0.0.0` and `::`, which mean all addresses of
- * this machine, the URL has an address that other machines can reach.
+ * Returns the URL of a server that listens on this host. `0.0.0.0` and `::` mean all addresses of this
+ * machine. For these, the URL has an address that other machines can reach.
  */
 export function urlAt(host: string, port: number): string {
   const name = EVERY_ADDRESS.includes(host) ? outerAddress() : host;

@@ -63,9 +63,9 @@ export class Faults {
   }
 
   /**
-   * Returns how often a fault has changed a response, even after its last hit. A `cut`, `stall`, `flip` or
-   * `content-cut` has no effect if its position is beyond the end of the response that it hits. All other kinds
-   * have an effect with each hit.
+   * Returns how often a fault has changed a response. The number stays available after the last hit. A `cut`,
+   * `stall`, `flip` or `content-cut` has no effect if its position is beyond the end of the response. All
+   * other kinds have an effect with each hit.
    */
   effects(id: number): number {
     return this.#effects.get(id) ?? 0;

@@ -70,9 +70,9 @@ export class RequestListener {
   }
 
   /**
-   * Handles the requests of a connection one after another, with a turn of the event loop between two of
-   * them. Otherwise, a client that sends thousands of requests at once would block other clients, because
-   * Node parses all of them in one turn.
+   * Handles the requests of one connection one after another, and yields to the event loop between them.
+   * Otherwise, a client that sends thousands of requests at once would block other clients: Node parses all
+   * of them in one turn.
    */
   async #afterEarlier(socket: Socket, respond: () => Promise<void>): Promise<void> {
     const earlier = this.#pipelined.get(socket);

@@ -183,8 +183,8 @@ function positionIn(chunk: Buffer, offset: number, fault: BodyFault): number {
 }
 
 /**
- * Returns the position after the first byte of a multi-byte character: the first one that starts at `from` or
- * later. Returns -1 if there is none.
+ * Finds the first multi-byte character that starts at `from` or later. Returns the position after its first
+ * byte; -1 if there is no such character.
  */
 export function withinCharacter(bytes: Uint8Array, from = 0): number {
   const lead = bytes.findIndex((byte, index) => index >= from && byte >= 0xc0);

@@ -85,8 +85,8 @@ export type Limits = Readonly<typeof STRICT>;
 const RELAXED: Limits = { ...STRICT, ...lifted(STRICT) };
 
 /**
- * The option `limits`: the limits of the real service, the same without rates, or the limits of the real
- * service with some of them changed.
+ * The option `limits`. `strict` has the limits of the real service, and `relaxed` the same without rates. An
+ * object changes some of the limits of the real service.
  */
 export type LimitsOption = 'strict' | 'relaxed' | Partial<Limits>;
 
@@ -135,7 +135,10 @@ export interface ClientRate {
   readonly kind?: string | undefined;
 }
 
-/** The rates that the service has relaxed, by family of calls, in the form of the option `limits` of `account()`. */
+/**
+ * The rates that the service has relaxed, by family of requests. Has the form of the option `limits` of
+ * `account()`.
+ */
 export type ClientLimits = {
   readonly [Family in keyof typeof CLIENT_RATES]?: readonly ClientRate[];
 };

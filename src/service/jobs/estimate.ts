@@ -26,8 +26,8 @@ export interface Estimate {
 /** The number of minutes in a sample. A shorter window is counted completely. */
 const SAMPLE_MINUTES = 600;
 /**
- * The time after which the sample ends, in milliseconds of real time, if at least `MIN_SAMPLE_MINUTES` minutes
- * or `MIN_SAMPLE_POSTS` posts were read.
+ * The time limit of the sample, in milliseconds of real time. After this time, the sample continues only if
+ * it has fewer than `MIN_SAMPLE_MINUTES` minutes and fewer than `MIN_SAMPLE_POSTS` posts.
  */
 const SAMPLE_MS = 1_500;
 const MIN_SAMPLE_MINUTES = 10;

@@ -2,9 +2,9 @@ import { setTimeout } from 'node:timers/promises';
 import type { Clock } from '../clock.js';
 
 /**
- * Tracks whether any task is busy, or all tasks wait for the clock, a semaphore or a customer. A task counts
- * as busy from the moment when it is woken. Therefore, a caller that moves the clock and then calls `settled`
- * waits for the work that the move has caused.
+ * Tracks whether any task is busy. A task that waits for the clock, a semaphore or a customer is not busy. It
+ * is busy again from the moment when it is woken. Therefore, a caller that moves the clock and then calls
+ * `settled` waits for the work that the move has caused.
  */
 export class IdleTracker {
   readonly #clock: Clock;

@@ -36,8 +36,8 @@ export interface DataFile {
 }
 
 /**
- * Returns the path of a file relative to the folder of its job, which is also the end of its URL:
- * `2013/07/22/15/00_activities.json.gz`.
+ * Returns the path of a file relative to the folder of its job, such as
+ * `2013/07/22/15/00_activities.json.gz`. The URL of the file ends in the same path.
  */
 export function segmentPath(segment: number): string {
   const [year, month, day, hour, minute] = new Date(segment).toISOString().split(/[-T:]/);

@@ -142,8 +142,8 @@ interface JobParts {
 }
 
 /**
- * The maximum time that a response waits until jobs have done the work that is due by the service's clock, in
- * milliseconds of real time.
+ * Before a response is sent, jobs do the work that is due by the service's clock. This is the maximum wait
+ * for them, in milliseconds of real time.
  */
 const MAX_WAIT_MS = 100;
 

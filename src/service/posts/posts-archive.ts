@@ -95,9 +95,9 @@ export function joinedArchive(exact: PostsArchive, archive: Archive): Archive {
   };
 
   /**
-   * Returns how the added posts of a window change the counts of the other archive, and the part of the
-   * window that was read before the deadline. If the other archive has a post with the same id, only the
-   * added post is counted.
+   * Returns how the added posts of a window change the counts of the other archive. If the other archive has
+   * a post with the same id, only the added post is counted. Also returns the part of the window that was
+   * read before the deadline.
    */
   const changesOf = async (
     rule: ArchiveQuery,
@@ -194,8 +194,8 @@ export function joinedArchive(exact: PostsArchive, archive: Archive): Archive {
 }
 
 /**
- * Removes duplicates from sorted posts. If an added post and a post of the other archive have the same id,
- * the added post comes first and is kept.
+ * Removes duplicates from sorted posts. If posts of both archives have the same id, the added post is first,
+ * so it is kept.
  */
 function distinct(posts: readonly ArchivedPost[]): readonly ArchivedPost[] {
   return posts.filter((post, i) => posts[i - 1]?.id !== post.id);

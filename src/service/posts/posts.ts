@@ -169,8 +169,8 @@ export class Posts {
   }
 
   /**
-   * @internal The format in which the service serves posts: `original`, unless the archive, the option
-   * `format` or a post given as exact JSON determines another.
+   * @internal The format in which the service serves posts. The archive, the option `format` or a post given
+   * as exact JSON determines it. The default is `original`.
    */
   get format(): Format {
     return this.#format ?? this.#asked ?? this.#formatOfExact() ?? 'original';

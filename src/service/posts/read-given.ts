@@ -10,8 +10,8 @@ import { rulePost } from '../../rules/post/rule-post.js';
 import { NEW_AUTHOR, NEW_POST, type NewAuthor, type NewPost } from './new-post.js';
 
 /**
- * A post for the service: either the exact JSON of a post in either format, as string, bytes, object or
- * `Activity`, or some fields, which the service completes.
+ * A post for the service. It is either the exact JSON of a post, as string, bytes, object or `Activity`, or
+ * an object with some fields. The service completes the other fields.
  */
 export type GivenPost = NewPost | Activity | Uint8Array | string | object;
 

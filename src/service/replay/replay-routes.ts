@@ -94,8 +94,8 @@ const connect: Handler<AcceptedReplay> = (incoming, accepted) => {
     } finally {
       logEnd(end);
     }
-    // The rules are released before the client sees the end of the replay, because a client may change the rules
-    // right after that.
+    // A client may change the rules as soon as it sees the end of the replay. Therefore, the rules are
+    // released before that.
     release();
   };
   const stream = streamConnection(incoming, context, settings.streamLabel, feed);

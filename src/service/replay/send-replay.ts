@@ -108,8 +108,8 @@ export async function sendReplay(
 const MAX_CATCH_UP_MS = 20;
 
 /**
- * Spaces messages evenly in real time. If the service is late by more than `MAX_CATCH_UP_MS`, the rest of the
- * delay is not made up for, because a burst of messages could overflow the buffer of the connection.
+ * Spaces messages evenly in real time. After a delay of the service, messages are sent faster to make up for
+ * at most `MAX_CATCH_UP_MS`. A longer burst could overflow the buffer of the connection.
  */
 class Pacer {
   readonly #perSecond: number;

@@ -2,8 +2,8 @@ import { AUTHORS } from './sample-authors.js';
 import { FRAGMENTS, fragmentKey, MENTION } from './sample-fragments.js';
 import { LANGUAGES, PLACES, SOURCES } from './sample-vocabulary.js';
 
-// An atom is a number for one property of a post. The lowest numbers stand for fragments of the text, the
-// next for authors by their relation to the post, and the highest for everything else.
+// An atom is a number for one property of a post. The lowest numbers are the keys of text fragments. The next
+// numbers are authors, by their relation to the post. The highest numbers are all other properties.
 export const FROM: number = FRAGMENTS;
 export const MENTIONS: number = fragmentKey(MENTION, 0);
 export const TO: number = FROM + AUTHORS;

@@ -79,7 +79,7 @@ const PERCENT = {
   media: 15,
   place: 6,
   /**
-   * The percentages, among posts with a place, of posts in the author's city and of posts with an exact
+   * Among posts with a place: the percentage of posts in the author's city, and of posts with an exact
    * position.
    */
   ownCity: 80,
@@ -265,8 +265,8 @@ export class SampleDrafts {
   }
 
   /**
-   * Creates an edit: the edited post with a remark added. If the text would be too long, the edit has no
-   * remark, and also lacks the last fragment of the edited text.
+   * Creates an edit: the edited post with a remark added. If this is too long, removes the remark and the
+   * last fragment of the edited text.
    */
   #edit(head: SampleHead, edited: SampleDraft, random: Random): SampleDraft {
     const { language } = edited;

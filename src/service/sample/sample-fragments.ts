@@ -33,8 +33,8 @@ export type FragmentEntity = {
 );
 
 /**
- * The kinds of fragments. A kind and a subject (a word, an author, a link and so on) form an integer key
- * below `FRAGMENTS`.
+ * The kinds of fragments. A fragment has a kind and a subject, such as a word, an author or a link. Together,
+ * they form an integer key below `FRAGMENTS`.
  */
 const SENTENCE = 0;
 const REMARK = 1;

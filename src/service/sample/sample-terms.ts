@@ -46,8 +46,8 @@ const PEOPLE = {
 const MAX_LOOKUPS = 256;
 
 /**
- * What a post must contain to have a search term: one of these atoms (numbers for properties of a post), or
- * one of these pairs of words.
+ * The result of looking up a search term. A post has the term if it contains one of these atoms (numbers for
+ * properties of a post) or one of these pairs of words.
  */
 interface Lookup {
   /** The atoms that have the term: bit `i` stands for atom `i`. */
@@ -75,10 +75,11 @@ type Pair = readonly [before: number, word: number];
  * Finds sample posts by the search terms of `postTerms`, without printing a post.
  *
  * A post is stored as about seven atoms: the keys of its fragments, and numbers for its author, language and
- * so on. The terms of an atom are the result of `postTerms` for a post that has only the fields of this atom,
- * so that new operators are indexed here, too. A post has a term if one of its atoms has it. There are two
- * exceptions: adjacent fragments may form a term of two characters, and ids and short links are computed from
- * the post.
+ * so on. To get the terms of an atom, `postTerms` is called for a post that has only the fields of this atom.
+ * New operators are therefore indexed here, too. A post has a term if one of its atoms has it.
+ *
+ * There are two exceptions. Adjacent fragments may form a term of two characters. Ids and short links are
+ * computed from the post.
  */
 export class SampleTerms {
   readonly #drafts: SampleDrafts;
@@ -87,13 +88,13 @@ export class SampleTerms {
   readonly #isKnown = new Uint8Array(ATOMS);
   readonly #lookups = new Map<string, Lookup>();
   /**
-   * The number, starting at 1, of each word for which `isSingle` is true: an emoji, or a character of a
-   * script without spaces.
+   * Numbers, starting at 1, for words for which `isSingle` is true. Such a word is an emoji, or a character
+   * of a script without spaces.
    */
   readonly #singles = new Map<string, number>();
   /**
-   * For each fragment, the number in `#singles` of its first word and of its last word; 0 if the word is not in
-   * `#singles`.
+   * For each fragment, the numbers of its first word and of its last word in `#singles`. 0 means that the
+   * word is not in `#singles`.
    */
   readonly #first = new Uint16Array(FRAGMENTS);
   readonly #last = new Uint16Array(FRAGMENTS);
@@ -216,8 +217,8 @@ export class SampleTerms {
   }
 
   /**
-   * Returns whether the post at `start` has a pair of words that spans two fragments of its text: one
-   * fragment ends with the first word, and the next fragment begins with the second word.
+   * Returns whether the post at `start` has a pair of words that spans two fragments. The first word must end
+   * a fragment, and the second word must begin the next fragment.
    */
   #hasPair(pairs: readonly Pair[], atoms: Int32Array, start: number): boolean {
     let before = 0;
@@ -231,8 +232,8 @@ export class SampleTerms {
   }
 
   /**
-   * Returns whether a post has a term that no atom stands for, because it is computed from the post: the code
-   * of a short link, or an id.
+   * Returns whether a post has a term that no atom stands for. Such terms are the code of a short link and an
+   * id. They are computed from the post.
    */
   #hasComputed(term: string, atoms: Int32Array, headAt: () => SampleHead): boolean {
     const hasMedia = atoms.some(atom => atom >= IMAGES);
@@ -416,8 +417,8 @@ const RETWEET_TERMS = termsOf({
 });
 
 /**
- * For each relation that a post can have to an author, the search terms that do not depend on the author, and
- * the atom of author 0.
+ * For each relation of a post to an author: the search terms that all authors have in common, and the atom of
+ * author 0.
  */
 const RELATIONS = [
   { first: MENTIONS, terms: termsOf({ mentions: [NOBODY] }) },

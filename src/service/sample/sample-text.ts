@@ -95,8 +95,8 @@ function cutText(draft: SampleDraft, full: string, shownTo: number): CutText {
 }
 
 /**
- * Returns the text of a retweet. Also returns the number of code points before the retweeted text
- * (`RT @handle: `), and the number of code points of the retweeted text that are included.
+ * Returns the text of a retweet. In code points, `lead` is the length of the `RT @handle:` before the
+ * retweeted text, with its space. `kept` is the length of the part of the retweeted text that is included.
  */
 export function retweetText(handle: string, original: SampleText) {
   const lead = `RT @${handle}: `;

@@ -20,8 +20,8 @@ export interface SearchParts {
   readonly product: SearchProduct;
   readonly given: GivenParameters;
   /**
-   * For the `next` of each page of counts that a time limit has cut short: the window of the page. A repeated
-   * request with this `next` then gets the same page.
+   * Contains each page of counts that a time limit has cut short. The key is the `next` of the request, and
+   * the value is the window of the page. A repeated request with this `next` then gets the same page.
    */
   readonly cutPages: Map<string, Window>;
 }
@@ -266,7 +266,7 @@ function searchWindow(
 
 /**
  * The content of a `next` token. The service stores nothing for a token, so tokens never expire. The same
- * token returns the same page, with one exception: a page of posts that is ended by a time limit may end at
+ * token returns the same page, with one exception. If a time limit ends a page of posts, the page may end at
  * another post. The `next` in its response then continues from there. A page of counts ends at the same
  * bucket as before, as long as `cutPages` contains its window.
  */
@@ -283,8 +283,8 @@ interface NextToken {
 
 const SIGNATURE_BYTES = 16;
 /**
- * The version of the token, as a part of the key, so that tokens of an earlier version are refused. Must be
- * incremented with each change of `NextToken`.
+ * The version of the token. It is a part of the key, so that tokens of an earlier version are refused. Must
+ * be incremented with each change of `NextToken`.
  */
 const TOKEN_VERSION = 2;
 

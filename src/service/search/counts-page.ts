@@ -78,7 +78,7 @@ async function countBuckets(page: PageRequest): Promise<CountedPage> {
 }
 
 /**
- * Returns the longest window that a page covers: 31 days in whole buckets, unless a planted fault ends it
+ * Returns the longest window that a page covers: 31 days in whole buckets. A planted fault can end it
  * earlier.
  */
 function spanOf({ request, context, incoming, bucketMs, newestFirst }: PageRequest): Window {

@@ -104,8 +104,8 @@ export async function findPage(
   if (more && last !== undefined)
     return { posts, next: nextAfter(settings.duplicatesAtPageEdges ? justBefore(last) : last) };
   if (reached !== undefined) return { posts, next: nextAfter(reached), isLate: true };
-  // If the window is longer than the 31 days of this response, there is a next page, even if no post matches
-  // in it.
+  // This response covers 31 days. If the window is longer, there is a next page, even if no post matches in
+  // it.
   return { posts, next: from > window.from ? nextAfter({ at: from, id: '0' }) : undefined };
 }
 

@@ -79,8 +79,8 @@ export async function buildUsageReport(
   );
   if (active.length === 0) return { ...head, publishers: [] };
 
-  // Extrapolates the usage of the month so far. At least one day is assumed to have passed, so that the first
-  // hours of a month do not give huge projections.
+  // Extrapolates the usage of the month so far. At least one day counts as passed. Otherwise, the first hours
+  // of a month would give huge projections.
   const passedMs = Math.max(now - month.from, DAY);
   const project = (count: number) => Math.round((count * (month.to - month.from)) / passedMs);
   const usageOf = (name: string, type: string, of: readonly DayUsage[], withRequests = false) => ({

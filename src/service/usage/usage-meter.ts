@@ -358,8 +358,8 @@ function keysOf(kind: number, { from, to }: Window): { start: Buffer; end: Buffe
 }
 
 /**
- * Returns the lowest key of one kind (ids or totals) for the first UTC day that begins at or after an
- * instant.
+ * Returns the lowest key of a kind (ids or totals) for a UTC day. The day is the first one that begins at or
+ * after an instant.
  */
 function dayKey(kind: number, ms: number): Buffer {
   const key = Buffer.of(kind, 0, 0, 0, 0);

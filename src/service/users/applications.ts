@@ -46,14 +46,14 @@ function isCallback(value: unknown): boolean {
 }
 
 /**
- * Replaces a callback URL. The user then gets a PIN and types it into the application, for programs to which
- * a browser cannot redirect.
+ * The value that programs without a web page use instead of a callback URL. The user then gets a PIN and
+ * types it into the program.
  */
 export const OUT_OF_BAND = 'oob';
 
 /**
- * Parses an http(s) URL. Refuses a URL with credentials, and a URL with a fragment, because parameters that are
- * added after a fragment would be lost.
+ * Parses an http(s) URL. Refuses a URL with credentials. Also refuses a URL with a fragment, because
+ * parameters that are added after a fragment would be lost.
  */
 function webAddress(text: string): URL | undefined {
   if (!/^https?:\/\//i.test(text) || /[\s\\]/.test(text) || !URL.canParse(text)) return undefined;

@@ -32,9 +32,12 @@ const MAX_REACTION_MS = 31 * DAY;
 const PAGE = 500;
 
 /**
- * Returns the numbers of likes, retweets and replies of posts, by id. Each number is the maximum of three: the
- * number that the post itself states, the number that a retweet of the post states, and the number of retweets
- * and replies in the archive in the 31 days after the post.
+ * Returns the numbers of likes, retweets and replies of posts, by id. Each number is the maximum of three
+ * numbers:
+ *
+ * - the number that the post itself states;
+ * - the number that a retweet of the post states;
+ * - the number of retweets and replies in the archive in the 31 days after the post.
  *
  * @throws DeadlineError
  */

@@ -26,8 +26,8 @@ export interface PendingSignIn {
 }
 
 /**
- * The next step after consent: a URL to which the browser is redirected, or a PIN that the user types into
- * the application.
+ * The next step after consent. The browser is redirected to a URL, or the user types a PIN into the
+ * application.
  */
 export type Approval = { readonly redirect: string } | { readonly pin: string };
 
@@ -47,8 +47,8 @@ interface ProviderContext {
 }
 
 /**
- * A request token, which is issued in step 1 of a sign-in, approved by the user in step 2, and exchanged in
- * step 3.
+ * A request token. It is issued in step 1 of a sign-in. The user approves it in step 2, and it is exchanged
+ * in step 3.
  */
 interface RequestToken extends PendingSignIn {
   readonly token: string;
@@ -68,8 +68,9 @@ const MAX_TOKENS = 10_000;
 const MAX_WRONG_VERIFIERS = 5;
 
 /**
- * The applications, the users, who are the authors of the archive, and the grants of users to applications.
- * Endpoints and pages use this object. Tests and scripts can also use it to sign in without a browser.
+ * The applications, the users, and the grants of users to applications. The users are the authors of the
+ * archive. Endpoints and pages use this object. Tests and scripts can also use it to sign in without a
+ * browser.
  *
  * @example
  * const { oauth } = service;

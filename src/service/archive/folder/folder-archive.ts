@@ -33,14 +33,15 @@ import { LineReader } from './line-reader.js';
 import { indexTerm } from './read-post.js';
 
 /**
- * Opens a folder of job files, or of other files with one post per line, in gzip, zstd or plain, as an archive.
- * File names have no meaning, because posts are found by their time. The index is in `.millrace-index` in the
- * folder and is rebuilt when files are added, removed or changed.
+ * Opens a folder of posts as an archive. The files are job files, or other files with one post per line, in
+ * gzip, zstd or plain. File names have no meaning, because posts are found by their time. The index is in
+ * `.millrace-index` in the folder. It is rebuilt when files are added, removed or changed.
  *
  * @param format The format of the posts to serve, if the folder has posts of both formats.
- * @throws DataError for a damaged file, or for a zstd file if Node does not support zstd; OptionError if the
- * folder has posts of both formats and `format` is not given, or if it has no posts of the given `format`;
- * StorageError for a folder that cannot be read.
+ * @throws DataError for a damaged file, or for a zstd file if Node does not support zstd.
+ * @throws OptionError if the folder has posts of both formats and `format` is not given, or if it has no
+ * posts of the given `format`.
+ * @throws StorageError for a folder that cannot be read.
  */
 export async function openFolderArchive(
   folder: string,

@@ -22,8 +22,8 @@ export interface ListedFile {
 }
 
 /**
- * Returns the files of a folder and its subfolders that have an extension for posts, in the order of their
- * paths. Skips names that start with a dot, and the checkpoint files that sinks write.
+ * Returns the files of a folder and its subfolders, in the order of their paths. Includes only files with an
+ * extension for posts. Skips names that start with a dot, and the checkpoint files that sinks write.
  *
  * @throws StorageError If the folder cannot be read.
  */

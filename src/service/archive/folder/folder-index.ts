@@ -36,8 +36,8 @@ const LAYOUT = 7;
 /** The approximate maximum number of posts in a block. A block is a day, or a part of a day that has more posts. */
 const BLOCK_POSTS = 16_384;
 /**
- * The maximum text size, in bytes, of a compressed file that is inflated as a whole to read a line. A larger
- * file gets a seekable copy in the index.
+ * A compressed file with a text of at most this size, in bytes, is inflated completely in order to read a
+ * line. For a larger file, the index has a copy in which a reader can seek.
  */
 const MAX_INFLATED = 16 * 1024 * 1024;
 /** An incomplete index that a killed process has left is removed after this time, in milliseconds. */
@@ -61,8 +61,9 @@ export interface IndexedBlock extends Window {
  * Opens the index of a folder of job files. Builds a new index if the files have changed. Does not change the
  * folder's files.
  *
- * @throws DataError that names the file and line if data is damaged or a line is not a post, or for a zstd file
- * if Node does not support zstd; StorageError if files cannot be read or the index cannot be written.
+ * @throws DataError that names the file and line if data is damaged or a line is not a post. Also for a zstd
+ * file if Node does not support zstd.
+ * @throws StorageError if files cannot be read or the index cannot be written.
  */
 export async function openFolderIndex(folder: string): Promise<FolderIndex> {
   const files = await listFiles(folder);
@@ -80,8 +81,9 @@ export async function openFolderIndex(folder: string): Promise<FolderIndex> {
 }
 
 /**
- * Refuses zstd files before an index is read or built: the existing index may come from a newer Node, and
- * building one may take hours before it reaches the first zstd file.
+ * Refuses zstd files if Node does not support them. This happens before an index is read, because a newer
+ * Node may have built it. It also happens before an index is built, which may take hours until the first zstd
+ * file.
  */
 async function refuseZstd(folder: string, files: readonly ListedFile[]): Promise<void> {
   for (const file of files.filter(({ path }) => /\.zst$/i.test(path))) {
@@ -92,8 +94,9 @@ async function refuseZstd(folder: string, files: readonly ListedFile[]): Promise
 }
 
 /**
- * Returns the name of the index for these files: a digest of their paths, sizes and modification times, of the
- * layout, and of the operators that add terms. Therefore, a new index is built if a rule operator is added.
+ * Returns the name of the index for these files. It is a digest of their paths, sizes and modification times,
+ * of the layout, and of the operators that add terms. Therefore, a new index is built if a rule operator is
+ * added.
  *
  * @param operators The indexed operators. `JSON.stringify` keeps their terms and drops their functions.
  */

@@ -184,8 +184,9 @@ const pack = promisify<Buffer, { level: number }, Buffer>(deflateRaw);
 const unpack = promisify<Buffer, Buffer>(inflateRaw);
 
 /**
- * Writes the text of a large compressed file to `target`, compressed again in separate chunks, because gzip and
- * zstd files can only be read from their start. Returns the start of each chunk, and the end of the last chunk.
+ * Writes the text of a large compressed file to `target`. Gzip and zstd files can only be read from their
+ * start, so the text is compressed again in separate chunks. Returns the start of each chunk, and the end of
+ * the last chunk.
  */
 export async function writePackedText(
   blocks: AsyncIterable<Buffer>,

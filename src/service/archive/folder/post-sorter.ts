@@ -41,8 +41,8 @@ export class PostSorter {
   }
 
   /**
-   * Creates a sorter. `folder` is the folder for a temporary file; `runBytes` is the size of a run, which is
-   * sorted in memory.
+   * @param folder The folder for a temporary file.
+   * @param runBytes The size of a run, which is sorted in memory.
    */
   static async create(folder: string, runBytes = RUN_BYTES): Promise<PostSorter> {
     return new PostSorter(await SpoolFile.open('posts to sort', folder), runBytes);

@@ -36,8 +36,8 @@ export interface IndexedPost extends SortKey {
 
 const ID_LIMIT = 2n ** 64n;
 /**
- * Terms longer than this are not indexed, because no rule can contain them: a query has at most 2048
- * characters. 64 more are allowed as a margin.
+ * Longer terms are not indexed. No rule can contain them, because a query has at most 2048 characters. The
+ * other 64 are a margin.
  */
 const MAX_TERM_UNITS = 2048 + 64;
 

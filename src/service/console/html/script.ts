@@ -1,7 +1,7 @@
 /**
- * The script of the console, without which the pages still work. With it, parts with `data-live` follow the
- * service and can be paused, clocks tick, the problems of a query appear while it is typed, Ctrl+Enter sends
- * a form, Escape closes the menu, and code has buttons that copy it.
+ * The script of the console. The pages also work without it. With the script, parts with `data-live` follow
+ * the service and can be paused, and clocks tick. The problems of a query appear while it is typed.
+ * Ctrl+Enter sends a form, and Escape closes the menu. Code has buttons that copy it.
  */
 export const SCRIPT = `'use strict';
 let loading = new AbortController();

@@ -19,8 +19,8 @@ export interface Visitor<User> {
 interface Session<User> {
   readonly user: User;
   /**
-   * The end of the session in milliseconds of real time, so that moving the service's clock does not sign
-   * users out.
+   * The end of the session, in milliseconds of real time. In the service's time, moving the clock would end
+   * sessions.
    */
   readonly expiresAt: number;
   /** The message of the last action. */
@@ -34,8 +34,8 @@ const MAX_SESSIONS = 1_000;
 const MAX_FORM_BYTES = 64 * 1024;
 
 /**
- * Thrown for a form that a page of this origin has sent with an outdated token, because the browser has signed
- * in or out since it loaded the page.
+ * Thrown for a form with an outdated token from a page of this origin. The token is outdated if the browser
+ * has signed in or out since it loaded the page.
  */
 export class StaleForm extends HttpProblem {
   readonly form: URLSearchParams;
@@ -81,8 +81,9 @@ export class Sessions<User> {
   /**
    * Reads a form of one of the pages.
    *
-   * @throws HttpProblem 415 if it is not a form, 413 if it is too large, and 403 if another site sent it or
-   * its token is wrong. If the browser reports that this site sent it, the 403 is a `StaleForm`.
+   * @throws HttpProblem 415 if it is not a form, 413 if it is too large.
+   * @throws HttpProblem 403 if another site sent it or its token is wrong. If the browser reports that this
+   * site sent it, the 403 is a `StaleForm`.
    */
   async readForm(request: IncomingMessage, maxBytes = MAX_FORM_BYTES): Promise<URLSearchParams> {
     const [type = ''] = (request.headers['content-type'] ?? '').split(';');

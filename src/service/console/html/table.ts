@@ -99,8 +99,8 @@ export function listPage<Row>(
 }
 
 /**
- * Returns the rows that are on the current page of a list: the index of the first row, and the end (exclusive).
- * Also returns links to the other pages.
+ * Returns the range of rows on the current page of a list, as the first index and the exclusive end. Also
+ * returns links to the other pages.
  */
 export function rowsOfPage(
   url: URL,
