@@ -162,7 +162,6 @@ export class BlockArchive implements Archive {
   }
 }
 
-/** Counts the posts of a window by bucket. */
 class BucketCounts {
   readonly #first: number;
   readonly #bucketMs: number;

@@ -33,7 +33,6 @@ export function clockFace(clock: Clock): Html {
   }</p><p class="quiet">${offMs < 2 * SECOND ? 'Real time.' : `${printExactDuration(offMs)} ${aheadMs > 0 ? 'ahead of' : 'behind'} real time.`}</p>`;
 }
 
-/** Renders forms to change the clock. */
 export function clockForms(clock: Clock, csrf: string, problem: RefusedForm | undefined): Html {
   const box =
     problem?.message && messageBox({ tone: 'bad', text: problem.message }, 'clock-problem');

@@ -23,7 +23,6 @@ const SPANS = {
 } as const;
 const SPAN_NAMES = Object.keys(SPANS) as (keyof typeof SPANS)[];
 
-/** The page of the most recent compliance events. */
 export const compliancePages: readonly ConsolePage[] = [
   {
     pattern: '/console/compliance',

@@ -108,7 +108,6 @@ export function isConfirmed(form: URLSearchParams): boolean {
   return form.has('confirmed');
 }
 
-/** A page of the console, with its address. */
 export interface ConsolePage {
   readonly pattern: string;
   readonly section: keyof typeof SECTIONS;

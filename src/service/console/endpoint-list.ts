@@ -108,7 +108,6 @@ const STREAM_TYPES = {
   compliance: 'compliance events',
 };
 
-/** Returns the endpoints of replays and their rules. */
 function replays(addresses: Addresses, now: number): Example[] {
   const { account, publisher, streamLabel, replayStreamUrl, rulesUrl } = addresses;
   const to = floorTo(HOUR, now) - 2 * HOUR;
@@ -263,7 +262,6 @@ export function typescriptOf(script: string): string {
   return `import { ${names} } from "millrace";\n${script}`;
 }
 
-/** Returns a command that runs a short script. */
 export function nodeCommand(script: string): string {
   return `node --input-type=module -e ${shellWord(typescriptOf(script))}`;
 }

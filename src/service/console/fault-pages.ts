@@ -94,7 +94,6 @@ ${!isReadOnly && html`<section class="card" id="plant" aria-label="Plant a fault
   };
 }
 
-/** Faults that are used often. */
 const PRESETS: Readonly<Record<string, Fault>> = {
   '503 three times': { kind: 'status', status: 503, times: 3 },
   'Stream cut after 100 posts': { kind: 'content-cut', afterMessages: 100 },
@@ -174,14 +173,12 @@ async function move(visit: Visit, form: URLSearchParams): Promise<FormResult> {
   return done(`${HERE}#clock`, 'The clock has changed.');
 }
 
-/** Returns the change of the clock that a form describes. */
 function changeOf(form: URLSearchParams): Readonly<Record<string, unknown>> {
   return form.get('action') === 'set'
     ? { set: (form.get('set') ?? '').trim() }
     : { advance: form.get('span') ?? (form.get('advance') ?? '').trim() };
 }
 
-/** Returns the jobs that expire before an instant. */
 async function jobsThatExpire({ jobs }: Visit, target: number): Promise<readonly JobRunner[]> {
   await jobs.open();
   return jobs.jobs.list().filter(({ expired, expiresAt }) => !expired && expiresAt <= target);
@@ -265,7 +262,6 @@ interface RefusedFaultForm extends RefusedForm {
   readonly field: string;
 }
 
-/** Renders the form that plants a fault of one kind. */
 function faultForm(kind: Fault['kind'], csrf: string, refused?: RefusedFaultForm): Html {
   const { effect } = FAULT_TABLE[kind];
   const fields = faultFields(kind);

@@ -39,7 +39,6 @@ function problemView(rule: string, problem: Problem): Html {
 <pre>${rows.join('\n')}</pre>${note !== undefined && html`<p>${note}</p>`}</div>`;
 }
 
-/** The columns of a table of rules. */
 export const RULE_COLUMNS: readonly HtmlColumn<{
   readonly value: string;
   readonly tag: string | null;

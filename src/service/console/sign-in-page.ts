@@ -40,7 +40,6 @@ export const showSignIn: Handler<SignInParts> = ({ request, url }, parts) => {
   return formPage(request, parts, next, WRONG_TOKEN);
 };
 
-/** Checks the values of the sign-in form. */
 export const checkSignIn: Handler<SignInParts> = async ({ request }, parts) => {
   const { settings, sessions, failures } = parts;
   const form = await sessions.readForm(request);

@@ -36,7 +36,7 @@ export const statusPages: readonly ConsolePage[] = [
         ...FAMILIES.map(([endpoint, name]) => ({
           name,
           own: all.filter(fault => targetsOf(fault)?.includes(endpoint)),
-          // Only faults that name the pages affect them.
+          // A fault affects the pages of the console only if its `endpoint` is `pages`.
           others: endpoint === 'pages' ? [] : untargeted,
         })),
       ];

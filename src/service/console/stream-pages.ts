@@ -78,7 +78,6 @@ export const streamPages: readonly ConsolePage[] = [
   },
 ];
 
-/** Renders the traffic of a connection. */
 function flowCard({ endpoint, url, startedAt, flow }: OpenStream): Html {
   const { messages, perSecond, backlogBytes, recent } = flow;
   const [from, to] = ['fromDate', 'toDate'].map(name =>

@@ -17,7 +17,6 @@ const DAYS = 31;
 /** The number of days between two labels of the chart. */
 const LABEL_EVERY = 7;
 
-/** The usage report as charts and tables. */
 export const usagePages: readonly ConsolePage[] = [
   {
     pattern: '/console/usage',
@@ -103,7 +102,6 @@ function dayChart(publisher: ReportedPublisher | undefined, now: string): Html {
   return html`${barChart({ summary: `Activities on each of the last ${bars.length} days`, bars })}${numbersOf('Day', used, 10)}`;
 }
 
-/** Renders the numbers of a chart as a table. */
 function numbersOf(label: string, used: readonly UsageItem[], length: number): Html {
   return html`<details><summary>The numbers<span class="unseen"> by ${label.toLowerCase()}</span></summary>${table(
     `Activities, newest first`,

@@ -232,7 +232,6 @@ function nameOf({ name, handle }: User): Html {
   return html`<strong>${isolated(name)}</strong> <span class="quiet">${isolated(`@${handle}`)}</span>`;
 }
 
-/** Asks the user to allow or deny an application. */
 function consentForm(
   user: User,
   { application, callback }: PendingSignIn,

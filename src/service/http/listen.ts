@@ -56,7 +56,6 @@ function outerAddress(): string {
   return outer?.address ?? '127.0.0.1';
 }
 
-/** Closes all connections of a server. */
 export async function closeServer(server: Server): Promise<void> {
   const closed = server.listening ? once(server.close(), 'close') : undefined;
   server.closeAllConnections();

@@ -149,7 +149,6 @@ export class RequestLog {
   }
 }
 
-/** Returns whether the responses of a family are streams. */
 export function isStream(endpoint: Endpoint | undefined): boolean {
   return endpoint === 'replay' || endpoint === 'compliance';
 }

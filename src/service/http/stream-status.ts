@@ -1,6 +1,5 @@
 import { SECOND } from '../../base/time.js';
 
-/** A connection to a stream. */
 export interface OpenStream {
   readonly endpoint: 'replay' | 'compliance';
   readonly url: URL;
@@ -9,7 +8,6 @@ export interface OpenStream {
   readonly flow: StreamFlow;
 }
 
-/** The traffic of a stream. */
 export interface StreamFlow {
   /** The number of messages so far. */
   readonly messages: number;

@@ -135,7 +135,6 @@ export class JobEndpoints {
 interface JobParts {
   readonly access: JobEndpoints;
   readonly address: JobAddress;
-  /** The origin of the data files. */
   readonly filesUrl: string;
   /** Counts a request that reads jobs. @throws HttpProblem 429 */
   checkReads(): void;

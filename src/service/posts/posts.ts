@@ -32,7 +32,6 @@ export interface KeptPosts {
   readonly deleted: readonly string[];
 }
 
-/** A post that was added to the service. */
 interface AddedPost extends ContainedPost {
   /** The value that `add` accepts to add the same post again. */
   readonly given: string | NewPost;

@@ -70,7 +70,6 @@ function renderActivityStreams(post: CompletedPost): string {
   ]);
 }
 
-/** Prints an object, without members that are `undefined`. */
 function objectOf(members: readonly (string | undefined)[]): string {
   return `{${members.filter(member => member !== undefined)}}`;
 }

@@ -61,7 +61,6 @@ export function replayRoutes(context: ServiceContext): readonly Route[] {
   });
 }
 
-/** A replay whose request was accepted. */
 interface AcceptedReplay {
   readonly context: ServiceContext;
   readonly type: StreamType;

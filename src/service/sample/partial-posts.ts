@@ -80,7 +80,6 @@ export function termsOf(fields: Partial<PostFields>): readonly string[] {
   );
 }
 
-/** Creates a post with only these fields. */
 export function postWith(fields: Partial<PostFields>): PostFields {
   return { ...NOTHING, ...fields };
 }

@@ -116,7 +116,6 @@ interface About {
   readonly description: string | null;
 }
 
-/** A link in the text of a post. */
 interface Link extends About {
   readonly short: string;
   /** The URL of the page. */

@@ -318,7 +318,6 @@ const PREFIXES: Readonly<Record<string, string>> = {
   reply: 'in_reply_to_status_id:',
 };
 
-/** Returns whether a term names a retweeted or replied-to post. */
 function isReactionTerm(term: string): boolean {
   return Object.values(PREFIXES).some(prefix => term.startsWith(prefix));
 }

@@ -156,7 +156,6 @@ export class SampleFragments {
   }
 }
 
-/** Returns the length of a string in code points. */
 export function codePoints(text: string): number {
   let length = text.length;
   for (let i = 0; i < text.length; i++) {

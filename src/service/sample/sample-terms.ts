@@ -344,7 +344,6 @@ export class SampleTerms {
     return this.#handleWords(author).slice(0, -1);
   }
 
-  /** Finds an author by handle or id. */
   authorOf(name: string): number | undefined {
     return this.#authorByHandle(name) ?? this.#authorById(name);
   }

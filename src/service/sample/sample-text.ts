@@ -8,7 +8,6 @@ import {
 import type { FragmentEntity } from './sample-fragments.js';
 import { linkCode } from './sample-vocabulary.js';
 
-/** The text of a post with its entities. */
 export interface SampleText {
   readonly full: string;
   readonly length: number;

@@ -53,7 +53,6 @@ export interface SearchRequest<Parameters> {
   nextAfter(last: SortKey): string;
 }
 
-/** The two products of search. */
 export const SEARCH_PRODUCTS = ['30day', 'fullarchive'] as const;
 export type SearchProduct = (typeof SEARCH_PRODUCTS)[number];
 

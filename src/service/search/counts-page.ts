@@ -13,7 +13,6 @@ import {
 const BUCKETS = { day: DAY, hour: HOUR, minute: MINUTE } as const;
 type Bucket = keyof typeof BUCKETS;
 
-/** Returns one page of counts. */
 export async function countsPage(
   incoming: RequestContext,
   { context, product, given, cutPages }: SearchParts,

@@ -18,7 +18,6 @@ interface DataParameters {
   readonly tag: string | null;
 }
 
-/** Returns one page of posts. */
 export async function searchPage(
   incoming: RequestContext,
   { context, product, given }: SearchParts,

@@ -150,7 +150,6 @@ export class UsageMeter {
   }
 }
 
-/** Returns the start of the UTC month of an instant. */
 export function startOfMonth(ms: number): number {
   const date = new Date(ms);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth());

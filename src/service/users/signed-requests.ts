@@ -210,7 +210,6 @@ function collect(all: readonly Parameter[]): ReadonlyMap<string, string> {
 /** A name and its value, decoded. Names may be repeated. */
 export type Parameter = readonly [name: string, value: string];
 
-/** The signed parts of a request. */
 interface Signed {
   readonly method: string;
   /** The requested URL. Its query is signed, its fragment is not. */

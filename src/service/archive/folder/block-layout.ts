@@ -38,7 +38,6 @@ export function bucketOf(term: Buffer, buckets: number): number {
   return (Math.imul(hash, 0x2c1b3c6d) >>> 0) % buckets;
 }
 
-/** The position of a post's line. */
 export interface LinePosition {
   /** The index of the file in the list of files. */
   readonly file: number;
@@ -49,7 +48,6 @@ export interface LinePosition {
 /** The maximum size of a varint in bytes. */
 const VARINT_BYTES = 5;
 
-/** A buffer that grows as bytes are added. */
 class ByteWriter {
   #bytes = Buffer.allocUnsafe(1024);
   length = 0;
@@ -68,7 +66,6 @@ class ByteWriter {
     this.length += bytes.length;
   }
 
-  /** Adds the length of the bytes and then the bytes. */
   addWithLength(bytes: Uint8Array): void {
     this.varint(bytes.length);
     this.add(bytes);
@@ -91,7 +88,6 @@ class ByteWriter {
   }
 }
 
-/** Reads varints in sequence. */
 export class VarintReader {
   readonly #bytes: Uint8Array;
   at = 0;

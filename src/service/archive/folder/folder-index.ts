@@ -36,8 +36,8 @@ const LAYOUT = 7;
 /** The approximate maximum number of posts in a block. A block is a day, or a part of a day that has more posts. */
 const BLOCK_POSTS = 16_384;
 /**
- * A compressed file with a text of at most this size, in bytes, is inflated completely in order to read a
- * line. For a larger file, the index has a copy in which a reader can seek.
+ * A compressed file whose text has at most this many bytes is inflated completely in order to read a line.
+ * For a larger file, the index has a copy in which a reader can seek.
  */
 const MAX_INFLATED = 16 * 1024 * 1024;
 /** An incomplete index that a killed process has left is removed after this time, in milliseconds. */

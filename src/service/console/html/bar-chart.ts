@@ -9,7 +9,6 @@ export interface Bar {
   readonly value: number;
   /** The address to which the bar links. */
   readonly address?: string | undefined;
-  /** The projected value. */
   readonly projected?: number | undefined;
 }
 

@@ -6,7 +6,6 @@ import { messageBox } from './page-parts.js';
 import { SCRIPT } from './script.js';
 import { ICON, STYLE_SHEET } from './style-sheet.js';
 
-/** The first page of the console. */
 export const CONSOLE_HOME = '/console';
 /** The page that lists a user's grants. */
 export const GRANTS_PATH = '/oauth/grants';

@@ -6,7 +6,6 @@ import { HttpProblem } from '../../http/http-problem.js';
 import { readBody } from '../../http/read-request.js';
 import type { Message, Said } from './page-parts.js';
 
-/** The visitor of a page. */
 export interface Visitor<User> {
   /** The user; `undefined` if the visitor is not signed in. */
   readonly user: User | undefined;
