@@ -207,7 +207,7 @@ export interface Saved {
   readonly files: readonly CommittedFile[];
 }
 
-/** The rows between the cursor of the saved text and a later cursor. */
+/** The rows that were about to be written when the text was saved. They come after the cursor of the text. */
 export interface Pending {
   readonly rows: number;
   /** The cursor after these rows, as JSON, or `null`. */

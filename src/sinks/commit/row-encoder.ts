@@ -24,7 +24,7 @@ export interface RowEncoderOptions {
  * of its posts before encoding.
  */
 const BLOCK_BYTES = 1 << 20;
-/** The total size of the stored files that may be encoded while earlier rows are written, in bytes. */
+/** The maximum total size in bytes of the stored files that may be encoded while earlier rows are written. */
 const AHEAD_BYTES = 16 << 20;
 
 /**

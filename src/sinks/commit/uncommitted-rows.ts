@@ -70,7 +70,7 @@ export class UncommittedRows implements CheckpointStore {
   readonly everyMs: number;
   readonly #options: UncommittedRowsOptions;
   readonly #progress: Progress | undefined;
-  /** The signal fires when the run must end. */
+  /** Aborts commits when the run must end. */
   readonly #broken: LinkedAbort;
   readonly #target: Target;
   #encoder: RowEncoder | undefined;
@@ -273,7 +273,8 @@ export class UncommittedRows implements CheckpointStore {
     if (this.#parts !== undefined) {
       const { queue, committing } = this.#parts;
       queue.fail(new Error('The run has ended'));
-      // Either the open transaction was rolled back, or its failure has already ended the run.
+      // This error is ignored. Either the open transaction was rolled back, or its failure has already ended
+      // the run.
       await committing.catch(() => {});
     }
     this.#broken.unlink();

@@ -59,7 +59,7 @@ export interface FileToEncode {
   readonly inThread?: RunInThread | undefined;
 }
 
-/** Bytes of a file, in order. Joining them would take as much memory again. */
+/** Bytes of a file, in order. They are not joined, because that would take as much memory again. */
 export type ByteChunks = readonly Uint8Array[];
 
 /** Encodes the items of one file. */

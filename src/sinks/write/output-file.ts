@@ -43,7 +43,7 @@ interface Collected {
   posts: number;
   /** The memory in bytes of the items that were added one by one. */
   heldBytes: number;
-  /** The memory in bytes of the blocks that have arrived, including blocks that arrive after the `flush`. */
+  /** The memory in bytes of blocks from other threads. Blocks that arrive after the `flush` also count. */
   blockBytes: number;
 }
 

@@ -45,7 +45,10 @@ export function rowAdder(columns: CheckedColumns, invalid: InvalidValues): RowAd
   };
 }
 
-/** Bytes of the file in chunks. Joining the chunks of a row group would take as much memory again. */
+/**
+ * Bytes of the file in chunks. The chunks of a row group are not joined, because that would take as much memory
+ * again.
+ */
 type ByteChunks = readonly Uint8Array[];
 
 interface RowGroup {

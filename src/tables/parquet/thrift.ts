@@ -56,7 +56,7 @@ export type ThriftValue =
 export type ThriftStruct = Readonly<Record<number, ThriftValue | undefined>>;
 
 export const i32 = (value: number): ThriftValue => ({ kind: 'i32', value });
-/** Returns a number below 2^52 as a 64-bit field. */
+/** Creates a 64-bit field. The number must be below 2^52, because the encoding doubles it. */
 export const i64 = (value: number): ThriftValue => ({ kind: 'i64', value });
 export const boolean = (value: boolean): ThriftValue => ({ kind: 'boolean', value });
 export const binary = (value: Uint8Array): ThriftValue => ({ kind: 'binary', value });
