@@ -9,14 +9,14 @@ export interface PackOptions {
   /** The maximum number of characters of a query, by code points. @default 2048 */
   readonly characters?: number | undefined;
   /**
-   * The maximum number of phrases and proximities in a query. If a query has too many, the service refuses it
-   * as too complex; the service's documentation gives no number. A single rule with more than the maximum
+   * The maximum number of phrases and proximities in a query. The service refuses a query with too many of
+   * these as too complex, but its documentation gives no number. A single rule with more than the maximum
    * becomes a separate query.
    * @default 100
    */
   readonly phrases?: number | undefined;
   /**
-   * The maximum number of clauses in a query, including negated clauses, for contracts that limit clauses. A
+   * The maximum number of clauses in a query, including negated clauses. Some contracts limit this number. A
    * single rule with more than the maximum becomes a separate query.
    * @default Infinity
    */
@@ -58,7 +58,7 @@ export const PACK_OPTIONS = {
  */
 export function packRules(rules: readonly Rule[], options: PackOptions = {}): PackedQuery[] {
   const limits = checkOptions('rules.pack', PACK_OPTIONS, options);
-  // This call throws an error that lists all rules that the product refuses.
+  // Throws an error that lists all rules that the product refuses.
   compileRules(rules, { product: 'search' });
   const parts = partsOf(rules);
   for (const { value, size } of parts)
@@ -117,10 +117,7 @@ interface Part {
   readonly grouped: string;
   /** The size of the rule without parentheses. */
   readonly size: Size;
-  /**
-   * The number of characters of `grouped`. It is stored, because the rule is tried in every query that has
-   * space.
-   */
+  /** The number of characters of `grouped`. It is stored, because the rule is compared with many queries. */
   readonly groupedCharacters: number;
   /** Whether the rule may be joined with other rules. */
   readonly isAlternative: boolean;

@@ -6,12 +6,12 @@ export interface Span {
 
 /**
  * A rule as a typed tree. Parentheses are not nodes: `(a b) c` is an `and` within an `and`, and `((a))` is
- * just `a`. An `and` or `or` has at least two nodes.
+ * the same as `a`. An `and` or `or` has at least two nodes.
  */
 export type RuleNode = Tree<Clause>;
 
 /**
- * A tree whose leaves may be of any type. The parser's drafts also have leaves for clauses that it could not
+ * A tree whose leaves may be of any type. Drafts of the parser also have leaves for clauses that cannot be
  * read.
  */
 export type Tree<Leaf> = Leaf | And<Leaf> | Or<Leaf> | Not<Leaf>;

@@ -15,17 +15,20 @@ export type TermCondition =
 
 export interface RuleCondition {
   /**
-   * The condition that selects the posts to compare with the rule. `undefined` if the rule requires no term;
-   * every post must then be compared.
+   * The condition that selects the posts to compare with the rule. `undefined` if the rule requires no term.
+   * Every post must then be compared with the rule.
    */
   readonly condition: TermCondition | undefined;
-  /** Whether every selected post matches the rule, so that selected posts need not be compared with it. */
+  /**
+   * Whether every selected post matches the rule. If so, selected posts need not be compared with the rule.
+   */
   readonly exact: boolean;
 }
 
 /**
- * Returns the condition of a rule: the terms of its clauses, combined like the clauses. A negation is
- * included only if the negated condition is exact, because otherwise it could exclude a match.
+ * Returns the condition of a rule: the terms of its clauses, combined like the clauses. A negated condition
+ * is included only if it is exact. If it selected more posts than the negated clause matches, the negation
+ * would exclude posts that match the rule.
  *
  * @example conditionOf(parseRule('snow (has:links OR "new york") -is:retweet').tree, dialectOf('search'))
  * // all of: snow; any of has:links, all of new, york; not is:retweet. Not exact, because of the
@@ -85,9 +88,9 @@ function join(kind: 'all' | 'any', conditions: readonly TermCondition[]): TermCo
 }
 
 /**
- * Returns the sets of terms under which a rule may be indexed. A post that the condition selects has at least
- * one term of every set. An `all` has the sets of all its conditions. An `any` has a single set, which is the
- * union of the rarest set of each of its conditions.
+ * Returns the sets of terms under which a rule may be indexed. Every post that the condition selects has at
+ * least one term of each set. An `all` has the sets of all its conditions. An `any` has a single set: the
+ * union of the rarest sets of its conditions.
  */
 export function anchorSets(
   condition: TermCondition,
@@ -121,7 +124,7 @@ export function rarestSet(
   return sets.reduce((best, set) => (cost(set) < cost(best) ? set : best));
 }
 
-/** Tells how common terms are. */
+/** Estimates of how common terms are. */
 export interface Frequencies {
   /** The fraction of posts that have the term, 0 to 1. */
   frequency(term: number): number;
@@ -134,8 +137,8 @@ export interface Frequencies {
 export type AnchorSets = Int32Array;
 
 /**
- * Returns an upper bound for the fraction of posts that have at least one term of the set that starts at
- * position `at` of `sets`.
+ * Returns an upper bound for the fraction of posts that have any term of a set. The set starts at position
+ * `at` of `sets`.
  */
 export function costOfSet(sets: AnchorSets, at: number, frequencies: Frequencies): number {
   const length = sets[at]!;
@@ -163,8 +166,8 @@ export function rarestSetAt(
 }
 
 /**
- * Returns the rarest term among the sets of a single term, ignoring the set at `current`. Returns -1 if there
- * is no such set.
+ * Some sets have only one term. Returns the rarest of these terms, ignoring the set at `current`. Returns -1
+ * if there is no such set.
  */
 export function secondTerm(
   sets: AnchorSets,

@@ -31,8 +31,8 @@ export interface Rule {
 export interface CompileRulesOptions extends CompileRuleOptions {
   /**
    * Estimates the fraction of posts that have a term (`snow`, `lang:en` ...), from 0 to 1, for example by
-   * counting posts of an archive. Rules are indexed under their rarest terms. @default a guess by the term's
-   * kind and length
+   * counting posts of an archive. Rules are indexed under their rarest terms.
+   * @default a guess by the term's kind and length
    */
   readonly frequency?: ((term: string) => number) | undefined;
 }
@@ -44,11 +44,11 @@ export const MATCHER_OPTIONS = {
 
 /**
  * Compiles many rules to a matcher, which finds all rules that match an activity of either format. The
- * results are the same as with `rules.compile` for each rule. Since a post is compared only with the few
- * rules whose rarest terms it has, hundreds of thousands of rules can be matched together.
+ * results are the same as with `rules.compile` for each rule. A post is compared only with the few rules
+ * whose rarest terms it has. Hundreds of thousands of rules can therefore be matched together.
  *
  * @throws OptionError If the product refuses any of the rules. The message names each of these rules with its
- * problems.
+ *   problems.
  * @example
  * const matcher = rules.compileAll([{ value: 'snow -is:retweet', tag: 'weather' }]);
  * for await (const activity of flow) console.log(activity.id, matcher.match(activity));
@@ -87,9 +87,9 @@ export class RuleMatcher {
   }
 
   /**
-   * Returns the rules that match, in the order in which they were added. However, a rule that was added after
-   * a deletion may take the place of the deleted rule in this order. Only entries of rules without an id have
-   * a `value`.
+   * Returns the rules that match, in the order in which they were added. After a deletion, the next added
+   * rule may take the place of the deleted rule in this order. Only entries of rules without an id have a
+   * `value`.
    */
   match(activity: Activity): readonly MatchingRule[] {
     const found = this.#index.match(fieldsOf(activity));

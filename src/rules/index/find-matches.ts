@@ -8,16 +8,16 @@ import { clauseAt, MATCHED, nextIfNo, nextIfYes, runTest } from './rule-program.
 
 /**
  * The layout of a rule's block, which is a list of integers: the rule's number, how many integers of its
- * program are questions (see `RuleProgram`), and then the program. All three are adjacent, because testing a
- * rule spends most of its time waiting for memory.
+ * program are questions (see `RuleProgram`), and then the program. Testing a rule spends most of its time
+ * waiting for memory, so all of its integers are adjacent.
  */
 export const BLOCK_RULE = 0;
 export const BLOCK_QUESTIONS = 1;
 export const BLOCK_HEADER = 2;
 
 /**
- * The maximum number of compiled clauses to cache. For most posts, comparing term numbers decides the result,
- * and no clause is compiled.
+ * The maximum number of compiled clauses to cache. Few posts need a compiled clause, because comparing term
+ * numbers usually decides the result.
  */
 const MAX_COMPILED = 20_000;
 
@@ -28,8 +28,8 @@ export interface IndexedRules {
   /** The positions in `blocks` of the rules that must be compared with every post. */
   readonly unanchored: Iterable<number>;
   /**
-   * Pairs of integers: the position of a rule in `blocks`, and a second term that a matching post must have,
-   * or -1 if no second term is required.
+   * Pairs of integers, one pair for each rule under a term. The first integer is the position of the rule in
+   * `blocks`. The second is another term that a matching post must have, or -1 if none is required.
    */
   readonly postings: Int32Array;
   /** For each term, where its pairs start in `postings`, and how many integers they take. */
@@ -46,7 +46,7 @@ export class MatchFinder {
   readonly #compiled = new Map<number, PostTest>();
   #candidates = new Int32Array(1 << 10);
   #blocks: Int32Array = new Int32Array(0);
-  /** The loops that prefetch memory write to this field, so that V8 does not remove them. */
+  /** The loops that prefetch memory write to this field. Otherwise, V8 would remove the loops. */
   prefetched = 0;
 
   constructor(lexicon: Lexicon, dialect: Dialect) {
@@ -72,15 +72,18 @@ export class MatchFinder {
     return ascending(found);
   }
 
-  /** Drops the compiled clauses, because their positions may now belong to other rules. */
+  /**
+   * Drops the compiled clauses. Called after a rule was deleted, because another rule may reuse the positions
+   * of its clauses.
+   */
   forget(): void {
     this.#compiled.clear();
   }
 
   /**
    * Lists the blocks of the rules that are indexed under terms of the post. A rule that is indexed under
-   * several of these terms may be listed several times. Some of the loops only read memory, so that the
-   * processor can fetch what the next loop needs in parallel.
+   * several of these terms may be listed several times. Some of the loops only read memory. The processor
+   * then fetches the memory for the next loop in parallel.
    */
   #findCandidates({ blocks, postings, lists }: IndexedRules): number {
     const { present, count, bits } = this.post;
@@ -103,7 +106,7 @@ export class MatchFinder {
       const start = lists[2 * term]!;
       const end = start + lists[2 * term + 1]!;
       for (let at = start; at < end; at += 2) {
-        // Written without a branch, because the processor could not predict that branch.
+        // An `if` would be slow here, because the processor could not predict the branch.
         list[candidates] = postings[at]!;
         candidates += hasBit(bits, postings[at + 1]!);
       }

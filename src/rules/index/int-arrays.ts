@@ -1,4 +1,4 @@
-/** Creates an array that all threads can read without a copy. */
+/** Creates an array of integers in shared memory, which all threads can read without a copy. */
 export function sharedInts(length: number): Int32Array {
   return new Int32Array(new SharedArrayBuffer(4 * length));
 }
@@ -30,9 +30,9 @@ export function textIn(units: Uint16Array): string {
 }
 
 /**
- * Stores many short lists of integers in one typed array, without an object for each list. The size of a list
- * is rounded up to a power of two. The space of a freed list is reused for the next list of the same rounded
- * size.
+ * Stores many short lists of integers in one typed array, without an object for each list. The size of each
+ * list is rounded up to a power of two. After a list is freed, the next list of the same rounded size reuses
+ * its space.
  */
 export class IntPool {
   data: Int32Array = new Int32Array(1 << 12);

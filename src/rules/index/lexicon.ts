@@ -19,7 +19,7 @@ const RECORD_HEADER = 2;
 
 /**
  * The terms that the rules use. Each term has a small integer, the term's number. Terms of a post are looked
- * up by their UTF-16 units, so no string is created for a term that no rule uses.
+ * up by their UTF-16 units. Therefore, no string is created for a term that no rule uses.
  */
 export class Lexicon {
   /**
@@ -31,8 +31,8 @@ export class Lexicon {
   /** The position of each term's record, by the term's number; -1 if no term has the number. */
   #places: Int32Array = new Int32Array(1 << 10);
   /**
-   * The records of all terms. In each record, a header is directly followed by the units of the term, two in
-   * each integer, because a lookup spends most of its time waiting for memory.
+   * The records of all terms. In each record, the units of the term directly follow the header, two in each
+   * integer. They are adjacent, because a lookup spends most of its time waiting for memory.
    */
   readonly #pool = new IntPool();
   #records: Int32Array = this.#pool.data;
@@ -43,7 +43,7 @@ export class Lexicon {
   readonly #kinds = new Map<string, Kind>();
   readonly #watched = new Map<string, Watched>();
   #size = 0;
-  /** The loop that prefetches records writes to this field, so that V8 does not remove the loop. */
+  /** The loop that prefetches records writes to this field. Otherwise, V8 would remove the loop. */
   prefetched = 0;
   /** The UTF-16 units of the string to look up. */
   #text = new Uint16Array(64);
@@ -106,8 +106,8 @@ export class Lexicon {
   }
 
   /**
-   * Returns the kind of terms with this prefix, which is `#`, `@`, `$` or `name:`. The prefix is empty for
-   * terms without one.
+   * Returns the kind of terms with this prefix, which is `#`, `@`, `$` or `name:`. For terms without a
+   * prefix, pass an empty string.
    */
   kind(prefix: string): Kind {
     let kind = this.#kinds.get(prefix);
@@ -124,8 +124,8 @@ export class Lexicon {
   }
 
   /**
-   * Returns an object whose `id` is always the current number of the term, or -1. This avoids a lookup for
-   * each post, for terms that are tested on every post.
+   * Returns an object whose `id` is always the current number of the term, or -1. It saves a lookup for each
+   * post, for terms that are tested on every post.
    */
   watch(term: string): Watched {
     let watched = this.#watched.get(term);
@@ -160,8 +160,8 @@ export class Lexicon {
   }
 
   /**
-   * Releases one use of a term. Returns whether it was the last use. After the last use, the number may be
-   * given to another term.
+   * Releases one use of a term, and returns whether it was the last one. After the last use, another term may
+   * get the number.
    */
   release(id: number): boolean {
     if (--this.#uses[id]! > 0) return false;
@@ -205,8 +205,8 @@ export class Lexicon {
 
   /**
    * Returns whether a term may exist for any of these hashes. Reads the slots of all hashes and then the
-   * records, without stopping early, so that the processor can fetch them in parallel and later lookups do
-   * not wait.
+   * records, without stopping early. The processor then fetches them in parallel, and later lookups do not
+   * wait for memory.
    */
   mayHoldAny(hashes: Int32Array, count: number): boolean {
     const slots = this.#slots;
@@ -217,8 +217,8 @@ export class Lexicon {
     let prefetched = 0;
     for (let i = 0; i < count; i++) {
       const at = 2 * this.#slotOf(hashes[i]!);
-      // A lookup first compares the term's length, which is the integer after the start of the record, so
-      // that integer is fetched.
+      // The second integer of a record is the term's length, which a lookup compares first. The slot holds
+      // the position of the record plus 1, which is the position of that integer.
       if (slots[at] === hashes[i]) prefetched |= records[slots[at + 1]!]!;
     }
     this.prefetched = prefetched;
@@ -271,8 +271,8 @@ export class Lexicon {
   }
 
   /**
-   * Removes a term from the hash table. Moves later entries back if necessary, so that linear probing still
-   * finds them.
+   * Removes a term from the hash table. Then moves later entries into the free slot, if linear probing would
+   * not find them otherwise.
    */
   #remove(hash: number, place: number): void {
     let hole = this.#slotOf(hash);
@@ -300,7 +300,6 @@ export class Lexicon {
       if (old[at + 1] !== 0) this.#insert(old[at]!, old[at + 1]! - 1);
   }
 
-  /** Updates the `id` of a watched term, and the count of terms of its kind. */
   #updateTerm(term: string, id: number, more: 1 | -1): void {
     this.kind(/^(?:[#@$]|\w+:)/.exec(term)?.[0] ?? '').terms += more;
     const watched = this.#watched.get(term);

@@ -7,20 +7,20 @@ import { hashUnits, Scanner } from '../post/tokeniser.js';
 import { grown } from './int-arrays.js';
 import type { Kind, Lexicon } from './lexicon.js';
 
-/** What separates a token from the previous one: nothing, one space, or anything else. */
+/** What separates a token from the previous token: nothing, one space, or anything else. */
 export const TOUCHING = 0;
 export const ONE_BLANK = 1;
 export const APART = 2;
 
 /**
- * The initial value of the first integer of `bits`. Term -1 means that no term is required, so its bit is
- * always set.
+ * The initial value of the first integer of `bits`. Term -1 means that no term is required. Its bit is the
+ * lowest bit, which is always set.
  */
 const ALWAYS = 1;
 
 /**
- * The current post as term numbers of the lexicon: the terms of the post, and its words in order. Terms of
- * `postTerms` that no rule uses are not included.
+ * The current post as term numbers of the lexicon: the terms of the post, and its words in order. Terms that
+ * no rule uses have no number, so they are not included.
  */
 export class NumberedPost {
   readonly #lexicon: Lexicon;
@@ -30,16 +30,16 @@ export class NumberedPost {
   #pair = new Uint16Array(64);
   #post: RulePost | undefined;
   /**
-   * One bit for each term of the lexicon, set if the post has the term. The bits of all terms fit into the
-   * processor's L1 cache. The bit of a term is at the term's number plus 1. Therefore, term -1, which means
-   * that no term is required, also has a bit. It is always set.
+   * One bit for each term of the lexicon, set if the post has the term. The bits of 250,000 terms fit into
+   * the L1 cache of a processor. The bit of a term is at the term's number plus 1. Term -1, which means that
+   * no term is required, therefore also has a bit, which is always set.
    */
   bits: Int32Array = new Int32Array(64).fill(ALWAYS, 0, 1);
   /** The distinct terms of the post, in the first `count` elements. */
   present: Int32Array = new Int32Array(1024);
   count = 0;
   /**
-   * The words of the post in order, as term numbers. -1 is a word that no rule uses; -2 marks the boundary
+   * The words of the post in order, as term numbers. -1 is a word that no rule uses. -2 marks the boundary
    * between two strings of the post, such as its text and a link.
    */
   sequence: Int32Array = new Int32Array(1024);
@@ -181,7 +181,7 @@ export class NumberedPost {
     this.#mark(this.#lexicon.findUnits(kind, hash, units, start, end));
   }
 
-  /** Marks a term as present in the post. Ignores -1. */
+  /** Marks a term as present in the post. Does nothing for -1, whose bit is always set. */
   #mark(term: number): void {
     if (hasBit(this.bits, term) !== 0) return;
     this.bits[(term + 1) >> 5]! |= 1 << ((term + 1) & 31);

@@ -6,8 +6,8 @@ import type { Lexicon } from './lexicon.js';
 import type { TermCounts } from './term-frequency.js';
 
 /**
- * The layout of the four integers of a rule: the start and length of its list of term sets, the offset within
- * that list of the set that the rule is indexed under, and the position of the rule's block.
+ * The layout of the four integers of a rule: the start of its list of term sets, the length of this list, the
+ * offset in the list of the set that the rule is indexed under, and the position of the rule's block.
  */
 const START = 0;
 const LENGTH = 1;
@@ -16,9 +16,8 @@ const BLOCK = 3;
 const RULE_INTS = 4;
 
 /**
- * Indexes each rule under a set of terms. A rule may have several sets to choose from. It is indexed under
- * the set that is expected to occur in the fewest posts, and moves to another set if counted posts show that
- * the other set is rarer.
+ * Indexes each rule under one of its sets of terms: the set that is expected to occur in the fewest posts. If
+ * counted posts show that another set is rarer, the rule moves to that set.
  */
 export class RuleAnchors {
   readonly #lexicon: Lexicon;
@@ -26,7 +25,7 @@ export class RuleAnchors {
   /** The rules that are indexed under each term. */
   readonly postings: Postings = new Postings();
   /**
-   * The positions of the blocks of rules that require no term. These rules must be compared with every post.
+   * The positions of the blocks of rules that require no term. Every post must be compared with these rules.
    */
   readonly unanchored: Set<number> = new Set();
   /** The term sets of all rules. Each set is stored as its length followed by its terms. */
@@ -34,8 +33,8 @@ export class RuleAnchors {
   /** Four integers for each rule: see `START` and the constants after it. */
   #rules: Int32Array = new Int32Array(RULE_INTS << 8);
   /**
-   * The number of counted posts at which the next review starts, and how many rules the current review has
-   * checked so far. A review moves rules to rarer terms.
+   * A review moves rules to rarer terms. The next review starts when this many posts have been counted.
+   * `#reviewed` is how many rules the current review has already checked.
    */
   #reviewAfter: number;
   #reviewed = 0;
@@ -52,7 +51,7 @@ export class RuleAnchors {
   }
 
   /**
-   * Returns where a rule's term sets start and end in `sets`. For a rule in `unanchored`, start and end are
+   * Returns the start and the end of a rule's term sets in `sets`. For a rule in `unanchored`, the two are
    * equal.
    */
   setsOf(rule: number): { readonly start: number; readonly end: number } {
@@ -97,9 +96,9 @@ export class RuleAnchors {
   }
 
   /**
-   * Checks whether rules should move to rarer terms. Called after each post. Checks only a few rules per
-   * call, so that no post is delayed for long. After all rules were checked, the next review starts once
-   * twice as many posts have been counted.
+   * Checks whether rules should move to rarer terms. Called after each post. Each call checks only a few
+   * rules, so that no post is delayed for long. After all rules were checked, the next review starts when the
+   * number of counted posts has doubled.
    */
   review(rules: number): void {
     if (this.#counts.posts < this.#reviewAfter) return;
@@ -195,8 +194,8 @@ export class Postings {
   }
 
   /**
-   * Moves the list of a term to a place in the pool with space for `room` integers. Keeps the first `kept`
-   * integers of the list.
+   * Moves the list of a term to another place in the pool, with space for `room` integers. Keeps the first
+   * `kept` integers of the list.
    */
   #move(term: number, kept: number, room: number): void {
     const start = this.lists[2 * term]!;

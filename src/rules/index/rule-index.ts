@@ -29,9 +29,9 @@ export interface SharedIndex {
 
 /**
  * An index of rules by the terms that a matching post must have. Each rule is indexed under the rarest of
- * these terms. A post is compared only with the rules that are indexed under the terms of the post. A rule is
- * identified by a number; the numbers of deleted rules are reused. The cost of adding or deleting a rule does
- * not depend on the number of other rules.
+ * these terms. A post is compared only with rules that are indexed under its own terms. A rule is identified
+ * by a number, and the numbers of deleted rules are reused. The cost of adding or deleting a rule does not
+ * depend on the number of other rules.
  */
 export class RuleIndex {
   readonly #dialect: Dialect;
@@ -46,8 +46,8 @@ export class RuleIndex {
   #rules = 0;
 
   /**
-   * @param frequency Guesses how frequent a term is. Used until enough posts have been counted to estimate
-   * it.
+   * @param frequency Guesses the fraction of posts that have a term. Counted posts gradually replace this
+   *   guess.
    * @param reviewAfter The number of counted posts after which rules may first move to other terms.
    */
   constructor(dialect: Dialect, frequency: (term: string) => number, reviewAfter = 1_000) {

@@ -8,15 +8,15 @@ import type { Lexicon } from './lexicon.js';
 import { APART, type NumberedPost, ONE_BLANK, TOUCHING } from './numbered-post.js';
 import { usualFrequency } from './term-frequency.js';
 
-/** The results of a program. They are used instead of the index of a next question. */
+/** The results of a program. Each can stand where the index of a next question is expected. */
 export const MATCHED = -1;
 const FAILS = -2;
 
 /**
- * A rule as integers that any thread can run. The integers start with a list of questions; for most rules,
- * these questions are the whole program. A question consists of two integers. The first is the number of a
- * term (0 or more), or the bitwise complement of the position of a test. The second has the next questions
- * after yes and after no, packed by `jump`. The tests follow the questions, see `runTest`.
+ * A rule as integers that any thread can run. The integers start with a list of questions. Most rules have
+ * nothing else. A question consists of two integers. The first is either the number of a term (0 or more) or
+ * the bitwise complement of the position of a test. The second holds the next question after yes and after
+ * no; see `jump`. The tests come after the questions; see `runTest`.
  */
 export interface RuleProgram {
   readonly code: Int32Array;
@@ -25,8 +25,8 @@ export interface RuleProgram {
 }
 
 /**
- * Packs the next question if the answer is yes, and the next question if it is no, into one integer. Each is
- * an index of a question, `MATCHED` or `FAILS`.
+ * Packs two values into one integer: what follows if the answer is yes, and what follows if it is no. Each is
+ * the index of a question, `MATCHED` or `FAILS`.
  */
 function jump(yes: number, no: number): number {
   return (yes << 16) | (no & 0xffff);
@@ -41,8 +41,8 @@ export function nextIfNo(jump: number): number {
 }
 
 /**
- * Compiles a rule. Each question interns its term in the lexicon, so the terms must be released when the
- * program is no longer used.
+ * Compiles a rule. Each question interns its term in the lexicon. When the program is no longer used, the
+ * terms must be released.
  */
 export function compileProgram(tree: RuleNode, lexicon: Lexicon, dialect: Dialect): RuleProgram {
   const assembler = new Assembler(lexicon, dialect);
@@ -50,7 +50,10 @@ export function compileProgram(tree: RuleNode, lexicon: Lexicon, dialect: Dialec
   return assembler.finish();
 }
 
-/** Assembles the questions from last to first, so that the next question after an answer already exists. */
+/**
+ * Assembles the questions from last to first. When a question is added, the questions that may follow it then
+ * already have an index.
+ */
 class Assembler {
   readonly #lexicon: Lexicon;
   readonly #dialect: Dialect;
@@ -66,7 +69,8 @@ class Assembler {
   node(node: RuleNode, yes: number, no: number): number {
     switch (node.kind) {
       case 'and':
-        // The rarest part is asked first, because it decides most posts.
+        // The rarest part is asked first, because most posts do not have it, and no other question is then
+        // needed.
         return this.#ordered(node.nodes, 1).reduceRight(
           (next, child) => this.node(child, next, no),
           yes,
@@ -85,7 +89,7 @@ class Assembler {
 
   finish(): RuleProgram {
     const { length } = this.#questions;
-    // The limit on the length of a rule makes this impossible.
+    // A rule has at most 2048 characters, so this cannot happen.
     if (length > 0x7fff) throw new RangeError(`A rule of ${length} questions`);
     const indexOf = (next: number) => (next < 0 ? next : length - 1 - next);
     const code = new Array<number>(2 * length);
@@ -133,8 +137,9 @@ class Assembler {
   }
 
   /**
-   * Returns the position of a node in the order of questions; lower ranks are asked first. Terms come before
-   * tests, and tests before groups. In an `and`, rarer terms come first; in an `or`, more frequent terms do.
+   * Returns the rank of a node in the order of questions. Lower ranks are asked first. Terms come before
+   * tests, and tests before groups. In an `and`, rarer terms come first. In an `or`, more frequent terms come
+   * first.
    */
   #rank(node: RuleNode, direction: 1 | -1): number {
     if (node.kind === 'not') return this.#rank(node.node, direction === 1 ? -1 : 1);
@@ -146,18 +151,18 @@ class Assembler {
 }
 
 /**
- * The layout of the first integer of a test. The lowest bit says whether the test also has the gaps between
- * the words (see `gapsOf`). The next bit says whether the clause itself must be compared with the post. The
- * higher bits hold the number of words.
+ * The layout of the first integer of a test. The lowest bit says whether the gaps between the words (see
+ * `gapsOf`) are part of the test. The next bit says whether the clause itself must be compared with the post.
+ * The higher bits are the number of words.
  */
 const WITH_GAPS = 1;
 const COMPARED = 2;
 const WORDS_SHIFT = 2;
 
 /**
- * Returns a test that compares word numbers to find out whether the words of a phrase are adjacent. If the
- * clause has no words, or its punctuation is part of the phrase, the test also contains the clause itself.
- * The words must be in the lexicon.
+ * Returns a test that compares the numbers of words, to find out whether the words of a phrase are adjacent
+ * in a post. The test also contains the clause itself if the clause has no words, or if punctuation is part
+ * of the phrase. The words must be in the lexicon.
  */
 function sequenceTest(clause: Clause, { words, exact }: Phrase, lexicon: Lexicon): number[] {
   const gaps = words.length === 0 || exact === undefined ? undefined : gapsOf(words, exact);
@@ -173,8 +178,8 @@ function sequenceTest(clause: Clause, { words, exact }: Phrase, lexicon: Lexicon
 }
 
 /**
- * Returns a clause as integers: the length of its JSON, then the UTF-16 units of the JSON, two in each
- * integer.
+ * Returns a clause as integers. The first integer is the length of the clause's JSON. The others are the
+ * UTF-16 units of the JSON, two in each integer.
  */
 function textOf(clause: Clause): readonly number[] {
   const json = JSON.stringify(clause);
@@ -184,8 +189,8 @@ function textOf(clause: Clause): readonly number[] {
 }
 
 /**
- * Runs the test at position `at` of `ints`. Compares the word numbers in the test with the word numbers in a
- * scanned post. If that does not decide the result, tests the clause itself.
+ * Runs the test at position `at` of `ints`. Compares the word numbers in the test with the word numbers of a
+ * scanned post. If the test also contains the clause itself, the clause must match too.
  *
  * @param compiled Returns the compiled clause at a position of `ints`.
  */
@@ -232,7 +237,8 @@ export function clauseAt(ints: Int32Array, at: number): Clause {
 }
 
 /**
- * Returns the distance of each word from the previous word; `undefined` if punctuation is part of the phrase.
+ * Returns what separates each word from the previous word. Returns `undefined` if punctuation is part of the
+ * phrase.
  */
 function gapsOf(
   words: readonly string[],

@@ -8,8 +8,8 @@ import { estimateFrequency } from './term-frequency.js';
 export type SharedPostings = Pick<IndexedRules, 'postings' | 'lists'>;
 
 /**
- * The index of rules by term, in shared memory. There are two copies of it. All threads read one copy, while
- * one thread rewrites the other copy with the counts of recent posts.
+ * The index of rules by term, in shared memory. There are two copies of the index. All threads read one copy.
+ * At times, one thread rewrites the other copy with the counts of recent posts.
  */
 export interface Anchoring {
   readonly copies: readonly [SharedPostings, SharedPostings];
@@ -20,8 +20,9 @@ export interface Anchoring {
 }
 
 /**
- * The positions of the integers in `state`: the index of the copy in use, whether a thread is rewriting the
- * other copy, the number of counted posts, and the number of counted posts at which the next rewrite is due.
+ * The positions of the integers in `state`. `CURRENT` is the index of the copy in use. `IS_REVIEWED` tells
+ * whether a thread is rewriting the other copy. `POSTS` is the number of counted posts. At `REVIEW_AFTER`
+ * counted posts, the next rewrite is due.
  */
 const CURRENT = 0;
 export const IS_REVIEWED = 1;
@@ -33,8 +34,8 @@ const STATE_INTS = 6;
 
 const MIN_POSTS = 1_000;
 /**
- * The first review starts when posts have been counted for 1 in this many rules. With more rules, it starts
- * later, because a review takes longer.
+ * The first review starts when one post has been counted for every `RULES_A_POST` rules. A review of more
+ * rules takes longer, so it starts later.
  */
 const RULES_A_POST = 16;
 /** The factor by which the number of counted posts grows from one review to the next. */
@@ -67,8 +68,8 @@ export function anchorsNow({ copies, state }: Anchoring): SharedPostings {
   for (;;) {
     const current = Atomics.load(state, CURRENT);
     Atomics.add(state, READERS + current, 1);
-    // If `CURRENT` has changed since it was read, another thread may already be rewriting this copy, so the
-    // loop tries again.
+    // If `CURRENT` has changed since it was read, another thread may already be rewriting this copy. Then try
+    // again.
     if (Atomics.load(state, CURRENT) === current) return copies[current]!;
     Atomics.sub(state, READERS + current, 1);
   }
@@ -83,7 +84,8 @@ export function countPosts({ state }: Anchoring, posts: number): void {
 }
 
 /**
- * Rewrites the copy that is not in use, if a rewrite is due. All threads then use that copy for later posts.
+ * Rewrites the copy that is not in use, if a rewrite is due. All threads use the rewritten copy for later
+ * posts.
  */
 export function reviewAnchors(anchoring: Anchoring, index: SharedIndex): void {
   const { copies, state } = anchoring;
@@ -91,8 +93,8 @@ export function reviewAnchors(anchoring: Anchoring, index: SharedIndex): void {
   if (posts < Atomics.load(state, REVIEW_AFTER)) return;
   if (Atomics.compareExchange(state, IS_REVIEWED, 0, 1) !== 0) return;
   const other = 1 - Atomics.load(state, CURRENT);
-  // If a thread still reads the other copy, a later call rewrites it. If a thread ended without releasing
-  // that copy, no rewrite ever happens again.
+  // While a thread reads the other copy, the copy is not rewritten. If a thread has ended without releasing
+  // it, it is never rewritten again.
   const isDue = posts >= Atomics.load(state, REVIEW_AFTER);
   if (isDue && Atomics.load(state, READERS + other) === 0) {
     fill(copies[other]!, anchoring, index);
@@ -106,7 +108,7 @@ export function reviewAnchors(anchoring: Anchoring, index: SharedIndex): void {
 function fill({ postings, lists }: SharedPostings, { seen, state }: Anchoring, index: SharedIndex) {
   const { anchored, sets, guesses } = index;
   const posts = state[POSTS]!;
-  // Other threads continue to count, so each count is read only once.
+  // Other threads continue to count. Reading each count only once gives every rule the same estimates.
   const ratios = guesses.map((guess, term) => estimateFrequency(guess, seen[term]!, posts));
   const frequencies: Frequencies = { frequency: term => ratios[term]! };
   const chosen = new Int32Array(anchored.length / 3);

@@ -39,7 +39,8 @@ export interface SharedRules {
 }
 
 /**
- * Strings as UTF-8, one after the other. `starts` has the start of each string, then the end of the last one.
+ * Strings as UTF-8, one after the other. `starts` contains the start of each string, and after them the end
+ * of the last string.
  */
 interface SharedTexts {
   readonly bytes: Uint8Array;
@@ -85,16 +86,18 @@ const matchers = new WeakMap<SharedRules, SharedMatcher>();
 export class SharedMatcher {
   readonly #rules: SharedRules;
   readonly #finder: MatchFinder;
-  /** The rules to search, and the copy of the index that `run` has acquired. `undefined` outside of `run`. */
+  /**
+   * The rules to search, with the copy of the index that `run` has acquired. `undefined` outside of `run`.
+   */
   #indexed: IndexedRules | undefined;
   #counted = 0;
   /**
-   * The position of `matching_rules` in the last matched post. If that post was parsed, `#parsed` holds the
-   * post instead.
+   * The position of `matching_rules` in the last matched post. For a parsed post, it is computed from
+   * `#parsed` when it is needed.
    */
   #place: PlaceOfRules | undefined;
   #parsed: Activity | undefined;
-  /** The loops that prefetch memory write to this field, so that V8 does not remove them. */
+  /** The loops that prefetch memory write to this field. Otherwise, V8 would remove the loops. */
   prefetched = 0;
   readonly #tags: string[] = [];
   /** For each tag, the value of `#tagStamp` when the tag was last found. */
@@ -142,7 +145,7 @@ export class SharedMatcher {
   /**
    * Returns the numbers of all rules that match the post in `content` from `start` to `end`, in ascending
    * order. Call it only within `run`. JSON members that no rule reads are not checked. Returns `undefined` if
-   * the post has to be parsed.
+   * the post has to be parsed; then call `matchParsed`.
    */
   matchBytes(content: Buffer, start: number, end: number): readonly number[] | undefined {
     try {
@@ -200,6 +203,7 @@ export class SharedMatcher {
 
   /**
    * Returns the length in bytes that the last matched post would have with these matching rules.
+   *
    * @param bytes The current length of the post.
    */
   lengthWith(bytes: number, rules: readonly number[]): number {
@@ -211,8 +215,7 @@ export class SharedMatcher {
     for (const rule of rules) {
       const from = starts[rule]!;
       length += starts[rule + 1]! - from;
-      // This loop reads all entries before they are copied one by one, so that the processor can fetch them
-      // in parallel.
+      // Reads all entries before they are copied one by one, so that the processor fetches them in parallel.
       prefetched |= entries[from]!;
     }
     this.prefetched = prefetched;
@@ -220,7 +223,7 @@ export class SharedMatcher {
   }
 
   /**
-   * Writes the last matched post, with its matching rules replaced as by `withMatchingRules`. Returns the end
+   * Writes the last matched post with other matching rules, like `withMatchingRules`. Returns the end
    * position of the written bytes.
    */
   write(
@@ -253,8 +256,8 @@ export class SharedMatcher {
   }
 
   /**
-   * Counts the terms of the current post. Threads may overwrite each other's counts. That is harmless,
-   * because the counts are estimates that never decide which rules match.
+   * Counts the terms of the current post. Threads may overwrite each other's counts. This is harmless,
+   * because the counts are only estimates and never decide which rules match.
    */
   #count(): void {
     const { seen } = this.#rules.anchoring;
@@ -263,5 +266,8 @@ export class SharedMatcher {
   }
 }
 
-/** Only one in this many posts is counted, because writing to memory that other threads read is slow. */
+/**
+ * One post in this many is counted. Counting every post would be slow, because other threads read the same
+ * memory.
+ */
 const POSTS_PER_COUNT = 4;

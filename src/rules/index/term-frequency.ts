@@ -5,7 +5,8 @@ import type { Lexicon } from './lexicon.js';
 
 /**
  * Guesses the fraction of posts that have a term, from 0 to 1. Used for an index that has not seen any posts
- * yet. Only the order of the guesses matters, because each rule is indexed under its rarest terms.
+ * yet. The guesses need not be exact. They only choose the terms under which rules are indexed, and never
+ * decide which rules match.
  */
 export function usualFrequency(term: string): number {
   const known = KNOWN.get(term);
@@ -52,8 +53,8 @@ const COMMON: ReadonlySet<string> = new Set(
 );
 
 /**
- * Counts how common terms are. The estimated frequency is a guess at first, and approaches the counted
- * frequency as posts are counted.
+ * Estimates how common terms are. An estimate is a guess at first, and approaches the counted frequency as
+ * posts are counted.
  */
 export class TermCounts {
   readonly #lexicon: Lexicon;
@@ -106,7 +107,7 @@ export class TermCounts {
   }
 }
 
-/** The weight of a guess, as a number of counted posts. */
+/** How many counted posts weigh as much as a guess. */
 const GUESSED_POSTS = 500;
 
 /**

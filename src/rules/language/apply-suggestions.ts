@@ -14,7 +14,7 @@ const PROBLEMS = required(
 
 /**
  * Returns the rule with the suggestions of these problems applied, in order. A suggestion is skipped if its
- * edits overlap the edits of an earlier suggestion or insert text directly beside them. To get a skipped
+ * edits overlap the edits of an earlier suggestion, or insert text directly beside them. To get a skipped
  * suggestion, check the resulting rule again. To choose suggestions, filter the problems: a suggestion with
  * `certain` keeps the meaning of the rule; any other suggestion is a guess.
  *
@@ -41,9 +41,9 @@ export function applySuggestions(text: string, problems: readonly Problem[]): st
 }
 
 /**
- * Returns whether two spans overlap or affect each other. An insertion also overlaps the text that it
- * touches. For example, a `)` directly after a group closes that group, so it must not be inserted once the
- * group was replaced.
+ * Returns whether two spans overlap, or whether an edit of one may affect the other. An insertion also
+ * overlaps the text that it touches. For example, a `)` directly after a group closes that group. If the
+ * group was replaced, the `)` must not be inserted.
  */
 export function spansOverlap(a: Span, b: Span): boolean {
   const isInsertion = a.start === a.end || b.start === b.end;

@@ -29,8 +29,9 @@ export const CHECK_OPTIONS = {
 /**
  * Checks whether a product accepts a rule. Each problem has the service's message and an explanation in plain
  * words. A warning means that the service accepts the rule, but the rule may not mean what it seems to mean.
- * Never throws for an invalid rule. Problems have suggestions only if repeatedly applying all suggestions
- * leads to a valid rule, and no round adds errors. Otherwise the text of a suggestion is in the `note`.
+ * Never throws for an invalid rule. Problems have suggestions only if applying all suggestions, as often as
+ * needed, leads to a valid rule without adding errors. Otherwise, the `note` contains the text of the
+ * suggestion.
  *
  * @throws OptionError For a rule that is not a string, and for invalid options.
  *
@@ -53,7 +54,7 @@ export function checkRule(text: string, options: CheckOptions = {}): ParsedRule 
  */
 function leadsToRule(text: string, problems: readonly Problem[], product: RuleProduct): boolean {
   if (problems.every(({ suggestion }) => suggestion === undefined)) return true;
-  // The rule is too long, and no suggestion shortens a rule.
+  // R001 means that the rule is too long. No suggestion shortens a rule.
   if (problems[0]?.code === 'R001') return false;
   let rule = text;
   let rest = problems;
@@ -69,8 +70,8 @@ function leadsToRule(text: string, problems: readonly Problem[], product: RulePr
 }
 
 /**
- * Returns the number of errors in the rule. Errors in the tag do not count, because no suggestion changes the
- * tag.
+ * Returns the number of errors in the rule. Errors in the tag are not counted, because suggestions never
+ * change the tag.
  */
 function ruleErrorsIn(problems: readonly Problem[]): number {
   return problems.filter(({ severity, code }) => severity === 'error' && code !== 'R023').length;
@@ -100,11 +101,13 @@ function check(text: string, product: RuleProduct, tag: string | null | undefine
   }
   if (tag != null && tag.length > MAX_TAG) problems.push(tagTooLong(text, tag.length));
   const accepted = problems.every(problem => problem.severity === 'warning');
-  // If the rule has no errors, every part of it was read, so the draft is a complete tree.
+  // A rule without errors was read completely, so the draft is a complete tree.
   return { tree: accepted ? (draft as RuleNode) : undefined, problems: firstProblems(problems) };
 }
 
-/** Returns the problems in the order of the text. If there are too many, returns only errors. */
+/**
+ * Returns the problems in the order of the text. If there are more than `MAX_PROBLEMS`, returns only errors.
+ */
 function firstProblems(problems: readonly Problem[]): readonly Problem[] {
   const inOrder = problems.toSorted((a, b) => a.start - b.start);
   if (inOrder.length <= MAX_PROBLEMS) return inOrder;
@@ -112,7 +115,7 @@ function firstProblems(problems: readonly Problem[]): readonly Problem[] {
   return (errors.length > 0 ? errors : inOrder).slice(0, MAX_PROBLEMS);
 }
 
-/** Removes warnings about text that the suggestion for an error changes anyway. */
+/** Removes warnings about text that the suggestion of an error changes anyway. */
 function worthWarning(errors: readonly Problem[], warnings: readonly Problem[]): Problem[] {
   const edits = errors.flatMap(({ suggestion }) => suggestion?.edits ?? []);
   return warnings.filter(warning => !edits.some(edit => spansOverlap(edit, warning)));
@@ -138,7 +141,7 @@ interface Context {
   readonly top: boolean;
 }
 
-/** What the checks for positive clauses need to know about a node. Computed in one pass over the tree. */
+/** What `requireAnchor` needs to know about a node. `checkNode` computes it in one pass over the tree. */
 interface Summary {
   readonly node: Draft;
   /** Whether the node consists only of negations. */
@@ -147,10 +150,7 @@ interface Summary {
   readonly positive: boolean;
   /** Whether each alternative has a positive clause that may be used alone. */
   readonly anchored: boolean;
-  /**
-   * Like `anchored`, but only for clauses that may be used alone according to all pages of the service's
-   * documentation.
-   */
+  /** Like `anchored`, but ignores clauses that a page of the service's documentation forbids to use alone. */
   readonly undisputed: boolean;
   /** If no clause may be used alone, the positive operator to name in the message. */
   readonly operator?: Leaf | undefined;
@@ -168,7 +168,6 @@ interface CheckedRule {
   readonly problems: Problem[];
 }
 
-/** Checks a node and all of its parts. */
 function checkNode(rule: CheckedRule, node: Draft, context: Context): Summary {
   switch (node.kind) {
     case 'and':
@@ -217,7 +216,7 @@ function checkNode(rule: CheckedRule, node: Draft, context: Context): Summary {
 
 /**
  * Requires that every branch of a rule has a positive clause that may be used alone and is not a stop word.
- * Otherwise the rule would match nearly every post.
+ * Without such a clause, the branch could match nearly every post.
  */
 function requireAnchor(rule: CheckedRule, summary: Summary): void {
   const { node, inner = [], anchored, undisputed, positive, operator, stopWord } = summary;
@@ -266,8 +265,8 @@ function isAnchor(leaf: Leaf, product: RuleProduct): boolean {
 }
 
 /**
- * Returns whether pages of the service's documentation disagree on whether a clause may be used alone: one
- * page forbids it in every product, other pages only in search.
+ * Returns whether a clause is disputed. One page of the service's documentation forbids to use such a clause
+ * alone in every product. Other pages forbid it only in search.
  */
 function isDisputed(leaf: Leaf): boolean {
   if (leaf.kind !== 'operator') return false;
@@ -278,7 +277,7 @@ function refuseNegations({ problems }: CheckedRule, node: Draft): void {
   problems.push(onlyNegated(node), noPositive(node));
 }
 
-/** The operators that the service names together in one message. */
+/** If one of these operators is not allowed alone, the service's message names all of them. */
 const NAMED: ReadonlySet<string> = new Set(['is', 'has', 'lang']);
 
 function operatorOf(leaf: Leaf): string | undefined {
@@ -368,8 +367,8 @@ function sampledOr(text: string, sample: Span, rule: Draft): Problem {
 }
 
 /**
- * Suggests parentheses for a rule that is a single `OR` with `sample:` at its end. The `sample:` was probably
- * meant for the whole rule.
+ * Suggests parentheses for a rule such as `cat OR dog sample:10`. The `sample:` was probably meant for the
+ * whole rule.
  */
 function groupAlternatives(text: string, sample: Span, rule: Draft): Suggestion | undefined {
   if (rule.kind !== 'or' || rule.end !== sample.end || rule.nodes.at(-1)?.kind !== 'and')

@@ -1,6 +1,6 @@
 /**
- * The codes of languages that the service is known to recognise. `und` means that it recognised none. Hebrew
- * and Indonesian have both their current code and the code used before 1989.
+ * The codes of languages that the service is known to recognise. `und` means that no language was recognised.
+ * Hebrew and Indonesian are listed with their current codes and with the codes used before 1989.
  */
 export const languageCodes: ReadonlySet<string> = new Set(
   (
@@ -23,7 +23,7 @@ const languageSynonyms: ReadonlyMap<string, string> = new Map([
   ['ua', 'uk'],
 ]);
 
-/** Returns the language code that was probably meant by a code that the service is not known to use. */
+/** Returns the language code that was probably meant by an unknown code. */
 export function languageMeant(written: string): string | undefined {
   const code = written.toLowerCase();
   const base = code.split(/[-_]/)[0] as string;

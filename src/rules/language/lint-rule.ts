@@ -109,8 +109,8 @@ function lintContradictions(text: string, nodes: readonly Draft[], warn: Warn): 
 }
 
 function lintNegatedBranches(branches: readonly Draft[], warn: Warn): void {
-  // Clauses of version 1.0 are skipped, because their replacement may not be a negation: `-has:lang` becomes
-  // `lang:und`.
+  // Clauses of version 1.0 are skipped, because their replacement may not be a negation. For example,
+  // `-has:lang` becomes `lang:und`.
   for (const branch of branches)
     if (branch.kind === 'not' && branch.node.kind !== 'unread')
       warn('R103', branch, 'nearly every post passes this alternative, and so the whole group');
@@ -129,8 +129,8 @@ function lintNegatedGroup(text: string, not: Draft & { kind: 'not' }, warn: Warn
 const COMPOUND: ReadonlySet<string> = new Set(['and', 'or', 'not']);
 
 /**
- * Returns whether a node is `sample:`. Such a branch gets no warning, because `sample:` within an `OR` is
- * already an error.
+ * Returns whether a node is `sample:`. A branch with `sample:` gets no warning, because `sample:` within an
+ * `OR` is already an error.
  */
 function isSample(node: Draft): boolean {
   return node.kind === 'operator' && node.name === 'sample';
@@ -178,8 +178,8 @@ const QUOTING: { readonly [Product in RuleProduct]?: string } = {
 };
 
 /**
- * Warns about a `*` at the end of a word, as in `algorithm*`. Inside quotes, a `*` is probably intended.
- * Returns whether it warned.
+ * Warns about a `*` at the end of a word, as in `algorithm*`, and returns whether it warned. Inside quotes, a
+ * `*` is probably intended.
  */
 function warnsOfWildcard({ text, product, warn }: LintedRule, clause: Leaf): boolean {
   const span = clause.kind === 'operator' ? valueSpan(text, clause) : clause;
@@ -192,8 +192,8 @@ function warnsOfWildcard({ text, product, warn }: LintedRule, clause: Leaf): boo
 }
 
 /**
- * Suggests an operator that matches parts of words, if the product has one for the clause. Otherwise suggests
- * the word without its `*`.
+ * Suggests an operator that matches parts of words, such as `contains:`. If the product has no such operator
+ * for the clause, suggests the word without its `*`.
  */
 function suggestPart(
   clause: Leaf,
@@ -243,8 +243,8 @@ function lintHandle(text: string, clause: OperatorClause, warn: Warn): void {
 }
 
 /**
- * Warns about unknown language codes. This is not an error, because the service may know more languages than
- * the table.
+ * Warns about unknown language codes. They are not errors, because the service may know more languages than
+ * `languageCodes`.
  */
 function lintLanguage(text: string, clause: OperatorClause, warn: Warn): void {
   if (clause.name !== 'lang' || languageCodes.has(clause.value)) return;

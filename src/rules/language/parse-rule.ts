@@ -40,7 +40,7 @@ export const RULE_TEXT = required(
 export function parseRule(text: string): ParsedRule {
   checkValue('rules.parse', 'rule', RULE_TEXT, text);
   const { draft, problems } = parseDraft(text);
-  // If the rule has no problems, every part of it was read, so the draft is a complete tree.
+  // A rule without problems was read completely, so the draft is a complete tree.
   return { tree: problems.length === 0 ? (draft as RuleNode | undefined) : undefined, problems };
 }
 
@@ -56,7 +56,7 @@ export function parseDraft(text: string): { draft: Draft | undefined; problems: 
   return { draft, problems: reader.problems };
 }
 
-/** A group, or the whole rule, as far as it has been read. */
+/** A group or the whole rule. Contains what was read so far. */
 interface Group {
   /** The offsets of the group's `(` and of the `-` before it; -1 if there is none. */
   readonly open: number;
@@ -76,8 +76,8 @@ interface Group {
 }
 
 /**
- * Reads the whole rule. Uses a loop with an explicit stack of groups, so that deep nesting cannot exhaust the
- * call stack.
+ * Reads the whole rule. Uses a loop with an explicit stack of groups. With recursion, deep nesting could
+ * exhaust the call stack.
  */
 function readRule(reader: RuleReader): Draft | undefined {
   const { text, problems } = reader;
@@ -152,9 +152,7 @@ function readOr(reader: RuleReader, group: Group, start: number): void {
   group.nodes = [];
 }
 
-/**
- * Returns the node of a group that ends at offset `end`, either at a parenthesis or at the end of the text.
- */
+/** Returns the node of a group that ends at offset `end`. The end is a parenthesis or the end of the text. */
 function nodeOf(reader: RuleReader, group: Group, end: number): Draft {
   const { branches } = group;
   const branch = branchOf(group);
@@ -177,7 +175,7 @@ function nodeOf(reader: RuleReader, group: Group, end: number): Draft {
 
 function closeGroup(reader: RuleReader, group: Group, outer: Group, close: number): Group {
   const node = nodeOf(reader, group, close);
-  // A group that is never closed ends with the text of the rule.
+  // A group that is never closed ends where the text ends.
   const end = Math.min(close + 1, reader.text.length);
   const start = group.minus === -1 ? group.open : group.minus;
   addNode(outer, negate(node, group.minus, end), start, end);
@@ -188,8 +186,7 @@ function closeGroup(reader: RuleReader, group: Group, outer: Group, close: numbe
 function finish(reader: RuleReader, innermost: Group): Draft {
   const { text, problems } = reader;
   let group = innermost;
-  // If a phrase is not closed, it contains all later parentheses, so the missing parentheses are not
-  // reported.
+  // R008 is an unclosed phrase. It contains all later parentheses, so missing parentheses are not reported.
   if (group.outer !== undefined && problems.at(-1)?.code !== 'R008')
     reader.report(unclosedGroup(text, group.open, group.depth));
   while (group.outer !== undefined) group = closeGroup(reader, group, group.outer, text.length);
@@ -206,8 +203,7 @@ function isOr(text: string, at: number): boolean {
 }
 
 /**
- * Returns whether a `-` that ends at this position is a negation, which means that a clause or group directly
- * follows it.
+ * Returns whether a `-` before this position is a negation. Then a clause or group directly follows the `-`.
  */
 function isNegation(text: string, at: number): boolean {
   const unit = text.charCodeAt(at);

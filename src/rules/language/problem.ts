@@ -8,8 +8,8 @@ export interface Problem extends Span {
    */
   readonly code: ProblemCode;
   /**
-   * Whether the service refuses the rule (`error`), or accepts it although it may not mean what was intended
-   * (`warning`).
+   * `error` if the service refuses the rule. `warning` if the service accepts the rule, but it may not mean
+   * what was intended.
    */
   readonly severity: 'error' | 'warning';
   /**
@@ -122,8 +122,8 @@ export type ProblemCode =
 const DOUBLE_SPACED: ReadonlySet<ProblemCode> = new Set(['R003', 'R006', 'R007', 'R008']);
 
 /**
- * Returns the text with which the service would refuse a rule: the message of each error, in order, each
- * followed by one or two line ends. Returns an empty string if the service would accept the rule.
+ * Returns the text with which the service would refuse a rule. It contains the message of each error, in
+ * order, with one or two line ends after it. Returns an empty string if the service would accept the rule.
  *
  * @example serviceMessage(rules.check('-follow', { product: 'replay' }).problems)
  * // 'Rules must contain a non-negation term (at position 1)\nRules must contain at least ...\n'

@@ -116,15 +116,15 @@ function readProximity(reader: RuleReader, start: number, text: string): Leaf {
   return reader.unread(start);
 }
 
-/** Reports and skips a clause whose colon does not follow the name of an operator. */
+/** Reports and skips a clause with a colon that does not follow the name of an operator. */
 function skipColon(reader: RuleReader, start: number): Leaf {
   refuseColon(reader, start, 'a colon may only follow the name of an operator');
   return reader.unread(start);
 }
 
 /**
- * Reports the colon at the reader's position, and skips the clause. May suggest quotes around the text that
- * begins at `start`.
+ * Reports the colon at the reader's position, and skips the clause. If possible, suggests quotes around the
+ * text from `start` on.
  */
 function refuseColon(reader: RuleReader, start: number, explanation: string): void {
   const colon = reader.at;
@@ -171,7 +171,7 @@ function readNamed(reader: RuleReader, start: number, name: OperatorName): Leaf 
     return reader.unread(start, name);
   }
   if (value === undefined) return reader.unread(start, name);
-  // The operator table gives each name a kind of value, and the value was read as that kind.
+  // The cast is safe, because the value was read as the kind that the operator table gives for `name`.
   return { kind: 'operator', name, value, start, end: reader.at } as Leaf;
 }
 

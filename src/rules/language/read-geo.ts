@@ -2,7 +2,7 @@ import type { BoundingBox, OperatorName, PointRadius, Span } from '../tree.js';
 import { OPEN_BRACKET, type RuleReader } from './reader.js';
 import { badInput, cannotParse, error, suggest } from './syntax-problems.js';
 
-/** The limit for radii and for the sides of boxes, in miles. A value must be below this limit. */
+/** Radii and the sides of boxes must be below this limit, in miles. */
 const MAX_MILES = 25;
 const MILES_PER_KILOMETRE = 0.621371192;
 const EARTH_RADIUS_MILES = 3958.7613;
@@ -57,7 +57,7 @@ export function readBox(reader: RuleReader, name: OperatorName): BoundingBox | u
   );
 }
 
-/** The patterns that arguments must match. */
+/** The patterns of the arguments in brackets. */
 const NUMBER = /^-?(?:\d+\.?\d*|\.\d+)$/;
 const DISTANCE = /^(?:\d+\.?\d*|\.\d+)(?:mi|km)$/i;
 
@@ -67,8 +67,8 @@ interface Argument extends Span {
 }
 
 /**
- * Reads the space-separated arguments in brackets. Returns `undefined` unless there is exactly one argument
- * for each pattern, in the same order.
+ * Reads the space-separated arguments in brackets. There must be exactly one argument for each pattern in
+ * `forms`, in the same order. Otherwise, reports a problem and returns `undefined`.
  */
 function readArguments(
   reader: RuleReader,
@@ -114,8 +114,8 @@ function readArguments(
 }
 
 /**
- * Returns the span to report for a refused argument. If the argument is negative, the span starts after the
- * minus sign, as in the service's messages.
+ * Returns the span to report for a refused argument. For a negative argument, the span starts after the minus
+ * sign, as in the service's messages.
  */
 function refusedIn({ text, start, end }: Pick<Argument, 'text' | 'start' | 'end'>): Span {
   return { start: text.startsWith('-') && text.length > 1 ? start + 1 : start, end };
@@ -144,8 +144,8 @@ function heightInMiles({ south, north }: BoundingBox): number {
 }
 
 /**
- * Returns the width of a box in miles, measured along the edge that is closer to the equator, which is the
- * longer one. A box may cross the 180th meridian.
+ * Returns the width of a box in miles. It is measured along the edge that is closer to the equator, because
+ * that edge is longer. A box may cross the 180th meridian.
  */
 function widthInMiles({ west, south, east, north }: BoundingBox): number {
   const nearest = south > 0 ? south : north < 0 ? north : 0;

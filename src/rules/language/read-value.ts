@@ -88,7 +88,7 @@ interface ValueSyntax {
   problem(written: string, span: Span, rule: string): Problem;
 }
 
-/** The syntax of each kind of value that restricts the text. Values of other kinds may be any text. */
+/** The syntax of the kinds of values that cannot be any text. Kinds that are not listed accept any text. */
 const SYNTAX: { readonly [Kind in ValueKind]?: ValueSyntax } = {
   id: {
     parse: written => (/^\d+$/.test(written) ? written : undefined),
@@ -162,7 +162,7 @@ const SYNTAX: { readonly [Kind in ValueKind]?: ValueSyntax } = {
  */
 const LANGUAGE = /^[a-z]{2,3}(?:-[a-z0-9]{2,8})*$/i;
 
-/** Parses a single count, or a range such as `10..20`. The minimum of a range may exceed its maximum. */
+/** Parses a single count, or a range such as `10..20`. Accepts a range whose minimum exceeds its maximum. */
 function rangeIn(written: string): CountRange | undefined {
   const parts = /^(\d+)(?:\.\.(\d+))?$/.exec(written);
   if (parts === null) return undefined;

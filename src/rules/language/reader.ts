@@ -12,7 +12,7 @@ export interface Unread extends Span {
 
 export type Leaf = Clause | Unread;
 
-/** A tree of the readable parts of a rule. These parts are checked even if other parts cannot be read. */
+/** A tree of the readable parts of a rule. It is checked even if other parts of the rule cannot be read. */
 export type Draft = Tree<Leaf>;
 
 /** Reading stops after this many problems. */
@@ -24,8 +24,7 @@ export class RuleReader {
   at = 0;
   readonly problems: Problem[] = [];
   /**
-   * The number of unmatched `[` outside of values. It is counted so that a pair of brackets is reported only
-   * once.
+   * The number of unmatched `[` outside of values. With this count, a pair of brackets is reported only once.
    */
   openBrackets = 0;
 
@@ -39,8 +38,8 @@ export class RuleReader {
   }
 
   /**
-   * Reports a problem. Returns `undefined`, so that functions that read a value can return the result of this
-   * call.
+   * Reports a problem. Returns `undefined`, so that a function that reads a value can end with
+   * `return reader.report(...)`.
    */
   report(problem: Problem): undefined {
     this.problems.push(problem);

@@ -48,8 +48,8 @@ export function renderProblem(text: string, problem: Problem): string {
 }
 
 /**
- * The maximum width of the shown part of the rule in columns, and how many UTF-16 units before and after the
- * problem are considered for that part.
+ * The maximum width of the shown part of the rule, in columns. `CONTEXT` is how many UTF-16 units before and
+ * after the problem are considered for that part.
  */
 const COLUMNS = 96;
 const CONTEXT = 400;
@@ -87,13 +87,16 @@ function cellsOf(text: string, line: Line, span: Span): Cell[] {
   return cut(cells, line, span);
 }
 
-/** Replaces tabs, control characters and direction marks, because they would move the text after them. */
+/** Replaces tabs, control characters and direction marks. Otherwise, they would move the text after them. */
 function printable(grapheme: string): string {
   if (/^\s+$/.test(grapheme)) return grapheme === '\u3000' ? '  ' : ' ';
   return grapheme.replace(/[\p{Cc}\p{Cs}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '\ufffd');
 }
 
-/** Returns the graphemes around the problem, as many as fit in `COLUMNS`. An ellipsis replaces the rest. */
+/**
+ * Returns the graphemes around the problem, as many as fit in `COLUMNS`. An ellipsis replaces the other
+ * graphemes.
+ */
 function cut(cells: readonly Cell[], line: Line, span: Span): Cell[] {
   const index = cells.findIndex(cell => cell.end > span.start);
   let first = index === -1 ? cells.length : index;
@@ -133,8 +136,8 @@ function widthOf(cells: readonly Cell[]): number {
 }
 
 /**
- * Describes the mistake of passing rules as strings instead of objects. Returns the end of a message that
- * starts with the name of the option; `undefined` if no rule is a string.
+ * Explains the mistake of passing rules as strings instead of objects. Returns the end of a message that
+ * starts with the name of the option. Returns `undefined` if no rule is a string.
  */
 export function textRuleProblem(rules: unknown): string | undefined {
   const list: readonly unknown[] = Array.isArray(rules) ? rules : [rules];
@@ -146,7 +149,7 @@ export function textRuleProblem(rules: unknown): string | undefined {
 }
 
 /**
- * Returns all errors for which a product refuses a rule, formatted as readable text, with carets and
+ * Returns the errors for which a product refuses a rule. Each is formatted as readable text, with carets and
  * suggestions. Returns an empty array if the product accepts the rule. Warnings are not included.
  */
 export function ruleErrors(value: string, options: CheckOptions): string[] {

@@ -8,8 +8,8 @@ import { startsWord } from './rule-characters.js';
 /** The maximum number of characters of a rule, in every product. */
 export const MAX_CHARACTERS = 2048;
 /**
- * The maximum depth of groups that a rule of 2048 characters can have. Text beyond that length may be nested
- * deeper.
+ * The maximum depth of groups that a rule of 2048 characters can have. Deeper groups are possible only in a
+ * rule that is too long.
  */
 export const MAX_DEPTH = 1024;
 
@@ -26,7 +26,7 @@ export function error(
   return errorSaying(code, span, `${message} ${at(span.start)}`, explanation, more);
 }
 
-/** Returns an error with exactly this message, which is a complete message of the service. */
+/** Returns an error whose message is exactly this text. No position is appended. */
 export function errorSaying(
   code: ProblemCode,
   { start, end }: Span,
@@ -127,8 +127,8 @@ export function unavailable(operator: string): string {
 }
 
 /**
- * Returns an error with the service's message for text that it cannot parse. `input` is the text at the span,
- * or `<EOF>`.
+ * Returns an error with the service's message for text that the service cannot parse. `input` is the text at
+ * the span. At the end of the rule, it is `<EOF>`.
  */
 export function cannotParse(
   span: Span,
@@ -146,8 +146,8 @@ export function cannotParse(
 }
 
 /**
- * Returns the problem of groups that are not closed. `count` groups are open at the end of the text; `open`
- * is the position of the innermost.
+ * Returns the problem of unclosed groups. `count` is how many groups are open at the end of the text. `open`
+ * is the position of the innermost group.
  */
 export function unclosedGroup(text: string, open: number, count: number): Problem {
   const end = text.length;
@@ -199,8 +199,7 @@ export function explicitAnd(text: string, span: Span): Problem {
 }
 
 /**
- * Returns the problem of an unknown operator. `whole` is the clause with its value, as far as it could be
- * read.
+ * Returns the problem of an unknown operator. `whole` is the clause with its value, as far as it was read.
  */
 export function unknownField(text: string, span: Span, whole: Span): Problem {
   const name = text.slice(span.start, span.end);
@@ -217,10 +216,15 @@ export function unknownField(text: string, span: Span, whole: Span): Problem {
   );
 }
 
-/** Separators after an element of a list, such as the comma in `cat, dog`. They are not part of a clause. */
+/**
+ * Separators at the end of a word in a list, such as the comma in `cat, dog`. They are not part of the
+ * clause.
+ */
 export const LIST_END = /[,;]+$/;
 
-/** Suggests quotes around a span, if the quotes make it a phrase. */
+/**
+ * Suggests quotes around a span, which turn it into a phrase. Returns `undefined` if quotes would not work.
+ */
 export function quoting(
   text: string,
   span: Span,
@@ -230,8 +234,8 @@ export function quoting(
 }
 
 /**
- * Suggests `url:` for a link. The suggestion omits the protocol, because posts contain links with either
- * protocol.
+ * Suggests `url:` for a link. The suggestion omits the protocol, because the same link may have either
+ * protocol in posts.
  */
 function linking(text: string, { start, end }: Span): Suggestion | undefined {
   const address = text.slice(text.indexOf('//', start) + 2, end).replace(/[.,;:!?]+$/, '');
@@ -264,7 +268,10 @@ const CLOSING_QUOTES: ReadonlyMap<string, RegExp> = new Map([
   ['`', /[`']/],
 ]);
 
-/** Suggests double quotes instead of typographic or single quotes, if both quotes of a pair are found. */
+/**
+ * Suggests double quotes instead of typographic or single quotes. Returns `undefined` if the closing quote is
+ * missing.
+ */
 function quotesAround(text: string, open: number, character: string): Suggestion | undefined {
   const closing = CLOSING_QUOTES.get(character);
   if (closing === undefined) return undefined;

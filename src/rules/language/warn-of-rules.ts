@@ -5,13 +5,12 @@ import { renderProblem } from './render-problem.js';
 /** The maximum number of rules whose warnings one call reports. */
 const MAX_REPORTED = 5;
 /**
- * Rules that were already reported or have no warnings. They are remembered so that a program is warned only
- * once about a rule that it uses again.
+ * Rules that were already reported or have no warnings. A program that uses a rule again is not warned again.
  */
 const known = new Set<string>();
 /**
- * The maximum number of rules to check and remember, so that the event loop is blocked for at most half a
- * second.
+ * The maximum number of rules to check and remember. Without this limit, checking could block the event loop
+ * for more than half a second.
  */
 const MAX_RULES = 10_000;
 
@@ -20,8 +19,8 @@ const MAX_RULES = 10_000;
  * Called before a request that may cost money. Rules with errors are not reported here, because either the
  * service or an earlier check refuses them.
  *
- * @param derived Rules that were made from `rules`. They are not reported, because their warnings would be
- * the same.
+ * @param derived Rules that were made from `rules`. Their warnings would be the same, so they are not
+ *   reported.
  */
 export function warnOfRules(
   call: string,

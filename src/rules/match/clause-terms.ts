@@ -12,14 +12,14 @@ export function clauseTerms(clause: Clause, dialect: Dialect): RequiredTerms {
     case 'phrase': {
       const { words, exact } = clausePhrase(clause, dialect);
       const isWord = words.length === 1 && (exact === undefined || exact.text === words[0]);
-      // The word `#️⃣` starts with `#`, so as a term it could be taken for a hashtag.
+      // The term of the word `#️⃣` starts with `#`, so it could be confused with a hashtag.
       return {
         required: [...wordTerms(words)],
         exact: isWord && words[0]?.startsWith('#') === false,
       };
     }
     case 'proximity':
-      // Pairs of adjacent characters are not required, because other tokens may be between the two
+      // Pairs of adjacent characters are not required, because a proximity allows other tokens between two
       // characters.
       return { required: wordsOf(clause.text, dialect).words, exact: false };
     case 'hashtag':

@@ -15,8 +15,9 @@ import type { Clause, RuleNode } from '../tree.js';
 export interface CompileRuleOptions {
   /**
    * The product whose matching to follow. Search treats punctuation in phrases as white space, ignores
-   * accents and does not match the text of quoted posts; historical jobs and replay do the opposite in all
-   * three respects. @default 'historical'
+   * accents and does not match the text of quoted posts. Historical jobs and replay compare punctuation in
+   * phrases, distinguish accents and match the text of quoted posts.
+   * @default 'historical'
    */
   readonly product?: RuleProduct | undefined;
 }
@@ -27,8 +28,8 @@ export const COMPILE_OPTIONS = {
 
 /**
  * Compiles a rule to a function that tests whether the rule matches an activity of either format. This
- * function defines the meaning of the rule language; `rules.compileAll` gives the same results for many rules
- * at once.
+ * function defines the meaning of the rule language. For many rules at once, `rules.compileAll` gives the
+ * same results.
  *
  * @example
  * const { tree } = rules.parse('snow (has:images OR from:karl)');
@@ -49,7 +50,7 @@ let last: { readonly activity: Activity; readonly post: RulePost } | undefined;
 
 /**
  * Returns a post in the form that rules read. Caches the last post, because several rules are often tested on
- * the same post in sequence.
+ * the same post.
  */
 function readPost(activity: Activity, dialect: Dialect): RulePost {
   if (last?.activity !== activity || last.post.dialect !== dialect)

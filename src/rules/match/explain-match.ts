@@ -8,7 +8,7 @@ import { type RulePost, rulePost } from '../post/rule-post.js';
 import type { RuleNode } from '../tree.js';
 import { COMPILE_OPTIONS, type CompileRuleOptions, compileTree } from './compile-rule.js';
 
-/** Whether a rule, or a part of it, matched a post, and whether that part decided the result. */
+/** The result of matching a rule or a part of a rule with a post. */
 export interface Explanation {
   /** The text of this part of the rule. */
   readonly text: string;
@@ -90,8 +90,8 @@ function explainNode(
 ): Explanation {
   const text = rule.slice(node.start, node.end);
   const children = childrenOf(node).map(child => ({ child, matched: matches(child, post) }));
-  // A part that does not match decides an `and`, and a part that matches decides an `or`. Without such a
-  // part, all parts together decide.
+  // A single part can decide a group: a part that fails decides an `and`, and a part that matches decides an
+  // `or`. If there is no such part, all parts together decide.
   const decisive = node.kind === 'and' ? false : node.kind === 'or' ? true : undefined;
   const single = children.some(part => part.matched === decisive);
   const parts = children.map(part =>

@@ -31,8 +31,8 @@ export function matchedTerms(rule: string, activity: Activity, product: RuleProd
 }
 
 /**
- * Returns the single clauses that matched, as written in the rule. Clauses under a negation are not included,
- * because they did not match.
+ * Returns the single clauses that matched, as written in the rule. A clause under a negation is not included,
+ * because the negated part did not match.
  */
 function decisiveClauses({ text, matched, decided, parts }: Explanation): readonly string[] {
   if (!matched || !decided) return [];
@@ -40,8 +40,8 @@ function decisiveClauses({ text, matched, decided, parts }: Explanation): readon
 }
 
 /**
- * Returns what to highlight for a clause: lists of adjacent words, and hashtags, cashtags and mentions with
- * their sign.
+ * Returns what to highlight for a clause. A list of words is highlighted where the words are adjacent. A
+ * hashtag, cashtag or mention is a string with its sign.
  */
 function wantedIn(clause: string, dialect: Dialect): readonly (readonly string[] | string)[] {
   const { tree } = parseRule(clause);
@@ -84,8 +84,8 @@ function phraseSpans(all: readonly PositionedWord[], words: readonly string[]): 
 const GRAPHEMES = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
 /**
- * Returns the words of a string with their positions, split in the same way as rules split them. Adds
- * graphemes to a word as long as the tokeniser returns a single token for them.
+ * Returns the words of a string with their positions, split in the same way as rules split them. A word grows
+ * by one grapheme at a time, as long as the tokeniser returns a single token for it.
  */
 function positionedWords(text: string, { accents }: Dialect): readonly PositionedWord[] {
   const found: PositionedWord[] = [];

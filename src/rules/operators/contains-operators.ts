@@ -3,8 +3,8 @@ import { fold, isFlagEmoji, tokenise } from '../post/tokeniser.js';
 import { type RuleOperator, specOf } from './operator.js';
 
 /**
- * The operator `contains:`. It does not read the text of a quoted post, because the service matches only
- * words and phrases there.
+ * The operator `contains:`. It ignores the text of a quoted post, because the service matches only words and
+ * phrases there.
  */
 export const contains: RuleOperator<string> = {
   ...specOf('text', 'a part of the text, also within words', {}),
@@ -20,7 +20,6 @@ export const contains: RuleOperator<string> = {
   frequency: () => 0.02,
 };
 
-/** The operator `url_contains:`. */
 export const urlContains: RuleOperator<string> = {
   ...specOf('text', 'a part of an expanded link', {}),
   test(value, { accents }) {
@@ -45,9 +44,9 @@ export function* trigramsOf(folded: string): Generator<string> {
 }
 
 /**
- * Returns the words of a string that are whole words in every post that contains the string: all words except
- * the first and the last. Flags are excluded, because the text before them decides which two letters form a
- * flag.
+ * Returns the words that every post with this string contains as whole words. In a post, the first and the
+ * last word may be parts of longer words. Flags are excluded, because the text before the string may change
+ * which two letters form a flag.
  */
 function wholeWords(text: string, { accents }: Dialect): string[] {
   const { words, starts, folded } = tokenise(text, accents);
@@ -65,7 +64,6 @@ function requiredTrigrams(value: string, dialect: Dialect, prefix: string): stri
 }
 
 /**
- * The maximum number of trigrams to require for a long text. More trigrams would hardly exclude any further
- * posts.
+ * The maximum number of trigrams to require for a long text. More trigrams would hardly exclude more posts.
  */
 const MAX_TRIGRAMS = 8;

@@ -1,8 +1,8 @@
 import type { OperatorName } from '../tree.js';
 
 /**
- * The operators of version 1.0, which old rules still use, and their replacements in version 2.0; `undefined`
- * if an operator has no replacement.
+ * The operators of version 1.0, which old rules still use, and their replacements in version 2.0. The value
+ * is `undefined` if an operator has no replacement.
  */
 export const deprecatedOperators: ReadonlyMap<string, OperatorName | undefined> = new Map<
   string,
@@ -32,7 +32,7 @@ export const deprecatedOperators: ReadonlyMap<string, OperatorName | undefined> 
 ]);
 
 /**
- * The `has:` values of version 1.0. `has:lang` is replaced by `-lang:und`; the other values have no
+ * The `has:` values of version 1.0. `has:lang` is replaced by `-lang:und`. The other values have no
  * replacement.
  */
 export const deprecatedHasValues: ReadonlySet<string> = new Set([

@@ -16,8 +16,8 @@ const HAS: { readonly [V in HasValue]: PostTest } = {
   geo: ({ fields }) => fields.place !== undefined || fields.position !== undefined,
   hashtags: ({ parts }) => parts.some(part => part.hashtags.length > 0),
   images: ({ fields }) => fields.media.some(({ type }) => type === 'photo'),
-  // Media and quoted posts count as links. Their links are in the text of the post, but not always in the
-  // list of links.
+  // Media and quoted posts count as links. The text of the post contains their links, but the list of links
+  // may not.
   links: ({ parts }) =>
     parts.some(part => part.links.length > 0 || part.media.length > 0 || part.isQuote),
   media: ({ parts }) => parts.some(part => part.media.length > 0),

@@ -16,7 +16,7 @@ export type ValueKind =
   | 'has'
   | 'percent';
 
-/** The syntax and meaning of an operator, for a reference table. */
+/** The syntax and meaning of an operator. A reference table of operators can be generated from it. */
 export interface OperatorSpec {
   readonly value: ValueKind;
   /** Whether search has the operator. Historical jobs and replay have all operators. */
@@ -47,20 +47,21 @@ export interface RuleOperator<Value> extends OperatorSpec {
   /** Returns a function that tests whether the operator with this value matches a post. */
   test(value: Value, dialect: Dialect): PostTest;
   /**
-   * Returns the terms by which an index finds matching posts. Each term starts with `prefix`, which is the
-   * operator's name and a colon.
+   * Returns the terms by which an index finds posts that match the operator with this value. Each of these
+   * terms starts with `prefix`, which is the operator's name and a colon.
    */
   terms(value: Value, dialect: Dialect, prefix: string): RequiredTerms;
   /**
-   * The terms that the operator adds to an index. Absent if the operator only uses terms of other operators.
+   * The terms that the operator adds to an index. Absent if the operator uses only terms that other operators
+   * add.
    */
   readonly index?: OperatorIndex | undefined;
   /**
    * Guesses the fraction of all posts, from 0 to 1, that have one of the operator's terms. `word` is the
-   * guess for the word in the term.
+   * guess for the word within the term.
    */
   frequency(word: number): number;
-  /** Returns a test for positions. Present if the operator tests nothing but the position of a post. */
+  /** Returns a test for positions. Present if the operator tests only the position of a post. */
   readonly area?: ((value: Value) => (position: Position) => boolean) | undefined;
 }
 
@@ -88,7 +89,7 @@ export function specOf(
   return { value, search, alone, aliases, about };
 }
 
-/** The result of `terms` if no terms are known. An index cannot find the matching posts then. */
+/** The result of `terms` if no terms are known. An index then has to compare every post with the rule. */
 export const NO_TERMS: RequiredTerms = { required: [], exact: false };
 
 /** Returns the required terms of a clause that matches exactly the posts with this term. */

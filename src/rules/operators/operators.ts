@@ -32,9 +32,9 @@ const url: RuleOperator<string> = {
 };
 
 /**
- * All operators of the form `name:value`, by their current names. To add an operator, add an entry here, and
- * the type of its value to `OperatorValues`. Parsing, matching, indexing and the archive's search all use
- * this table.
+ * All operators of the form `name:value`, by their current names. Parsing, matching, indexing and the
+ * archive's search use this table. To add an operator, add an entry here, and the type of its value to
+ * `OperatorValues`.
  */
 export const ruleOperators: {
   readonly [Name in OperatorName]: RuleOperator<OperatorValues[Name]>;
@@ -185,7 +185,6 @@ export function mayStandAlone(name: OperatorName, product: RuleProduct): boolean
   return alone === 'yes' || (alone === 'not in search' && product !== 'search');
 }
 
-/** Returns the two names by which a rule can refer to a user: the handle and the id. */
 function namesOf(person: Person | undefined): readonly string[] {
   return person === undefined ? [] : [person.handle, person.id];
 }

@@ -8,8 +8,8 @@ import type { PostTest, ReadKeys } from './operator.js';
 import { ruleOperators } from './operators.js';
 
 /**
- * Returns the terms under which a post is indexed. Words have no prefix (`snow`, or two adjacent characters
- * of a script without spaces, such as `東京`). All other terms have a prefix: `#tag`, `@handle`, `@id`,
+ * Returns the terms under which a post is indexed. Words have no prefix (`snow`). In scripts without spaces,
+ * two adjacent characters also form a term (`東京`). All other terms have a prefix: `#tag`, `@handle`, `@id`,
  * `$symbol`, or the name of an operator, as in `from:karl`, `lang:en`, `has:links`, `place:boulder` (a word
  * of a field) and `contains:now` (a trigram).
  */
@@ -45,10 +45,10 @@ export interface IndexedOperators {
 }
 
 /**
- * Returns the operators that add terms to an index. For search, the fields and trigrams of operators that
- * search does not have are omitted, because they would be most of a post's terms. Operators that compare
- * whole values (`keys`) are always included, because engagement totals use them to look up the retweets and
- * replies of a post in the archive.
+ * Returns the operators that add terms to an index. Search lacks some operators. Their fields and trigrams
+ * are omitted for search, because they would be most of a post's terms. Operators that compare whole values
+ * (`keys`) are always included. Engagement totals use them to look up the retweets and replies of a post in
+ * the archive.
  */
 export function indexedOperators(dialect: Dialect): IndexedOperators {
   return dialect.allOperators ? ALL : IN_SEARCH;

@@ -45,9 +45,12 @@ export function fieldOperator(
 }
 
 interface KeyOptions extends RuleOperatorOptions {
-  /** Reads the values of a post, in the form in which values are compared. */
+  /** Reads the values of a post, converted so that they can be compared. */
   readonly keys: ReadKeys;
-  /** Converts the value in a rule to the form in which values are compared. @default the value itself */
+  /**
+   * Converts the value in a rule in the same way as `keys` converts the values of a post.
+   * @default the value itself
+   */
   readonly keyOf?: (value: string, dialect: Dialect) => string;
   /** A guess of the fraction of posts that have one particular key, from 0 to 1. */
   readonly frequency: number;
@@ -80,7 +83,7 @@ export function upperCase(value: string): string {
 }
 
 /**
- * Converts a language code to the form in which codes are compared. Posts and rules may contain Hebrew and
+ * Converts a language code so that equal languages have equal codes. Posts and rules may contain Hebrew and
  * Indonesian by their current codes or by the codes used before 1989.
  */
 export function languageKey(code: string): string {
@@ -89,8 +92,8 @@ export function languageKey(code: string): string {
 }
 
 /**
- * Converts the name or link of an application to the form in which applications are compared. A link loses
- * its protocol and its last slash.
+ * Converts the name or link of an application so that equal applications are equal strings. The protocol and
+ * the last slash of a link are removed.
  */
 export function sourceKey(source: string, { accents }: Dialect): string {
   return fold(source, accents)

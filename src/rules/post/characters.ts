@@ -19,7 +19,10 @@ export const SURROGATE = 8;
 /** Characters that become other characters in composed form, such as the Ångström sign. */
 export const UNCOMPOSED = 9;
 
-/** Whether accents distinguish words. They do in PowerTrack (`kept`), but not in search (`stripped`). */
+/**
+ * Whether accents distinguish words. They do in historical jobs and replay (`kept`), but not in search
+ * (`stripped`).
+ */
 export type Accents = 'kept' | 'stripped';
 
 export interface CharacterTable {
@@ -32,7 +35,7 @@ export interface CharacterTable {
 let classes: Uint8Array | undefined;
 const folds: { [A in Accents]?: Uint16Array } = {};
 
-/** Returns the character tables. Building them takes some tens of milliseconds, on first use. */
+/** Returns the character tables. They are built on first use, which takes some tens of milliseconds. */
 export function characterTable(accents: Accents): CharacterTable {
   classes ??= buildClasses();
   folds[accents] ??= buildFolds(classes, accents);
@@ -56,7 +59,7 @@ export function classOfAstral(codePoint: number): number {
   return found;
 }
 
-/** The class plus 1 of each code point in the supplementary multilingual plane; 0 if not computed yet. */
+/** The class plus 1 of each code point from U+10000 to U+1FFFF. 0 if not computed yet. */
 const astralClasses = new Uint8Array(0x10000);
 
 function buildClasses(): Uint8Array {
@@ -74,8 +77,8 @@ function buildFolds(classes: Uint8Array, accents: Accents): Uint16Array {
 }
 
 /**
- * Returns whether a unit is a Han or Hangul character. These are the largest groups of characters, and a
- * range check is faster than the regular expressions of `classOf`.
+ * Returns whether a unit is a Han or Hangul character. Most characters are of these two scripts, and a range
+ * check is faster than the regular expressions of `classOf`.
  */
 function isHanOrHangul(unit: number): boolean {
   return (unit >= 0x3400 && unit <= 0x9fff && (unit <= 0x4dbf || unit >= 0x4e00)) || isHangul(unit);
@@ -96,8 +99,7 @@ export function isAccent(unit: number): boolean {
 }
 
 /**
- * Matches the scripts that are written without spaces, and scripts such as Hangul that attach endings to
- * words.
+ * Matches scripts that are written without spaces, and scripts such as Hangul that attach endings to words.
  */
 const UNSPACED =
   /^[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]$/u;
@@ -106,8 +108,8 @@ function classOf(character: string): number {
   const code = character.codePointAt(0)!;
   if (code === 0x200d) return JOINER;
   if (/^[\p{Z}\p{Cc}\u200b\ufeff]$/u.test(character)) return SPACING;
-  // Soft hyphens and similar characters are \p{Cf}. Variation selectors are \p{Mn}, so they are recognised by
-  // their range.
+  // \p{Cf} matches soft hyphens and similar characters. Variation selectors are \p{Mn}, like ordinary marks,
+  // so they are recognised by their range.
   if ((code >= 0xfe00 && code <= 0xfe0f) || /^\p{Cf}$/u.test(character)) return DROPPED;
   if (/^\p{M}$/u.test(character) || isJamoTail(code)) return MARK;
   if (code < 0x80) return /^[a-z0-9]$/i.test(character) ? WORD : WORD_SEPARATOR;
@@ -120,8 +122,8 @@ function classOf(character: string): number {
 function foldOf(character: string, accents: Accents): number {
   const lower = lowerOf(character);
   if (accents === 'kept' || lower < 0x80) return lower;
-  // In other scripts, a letter such as the Cyrillic short i is not an accented form of another letter, so it
-  // keeps its mark.
+  // Only Latin and Greek letters lose their accents. In other scripts, a letter such as the Cyrillic short i
+  // is not an accented form of another letter.
   const [base = '', ...marks] = String.fromCharCode(lower).normalize('NFD');
   const accented =
     /^[\p{sc=Latin}\p{sc=Greek}]$/u.test(base) && marks.every(m => isAccent(m.charCodeAt(0)));
@@ -131,8 +133,8 @@ function foldOf(character: string, accents: Accents): number {
 /** Converts a character to a single lower-case unit. Final sigma and long s become the usual sigma and s. */
 function lowerOf(character: string): number {
   const upper = character.toUpperCase();
-  // A dotless i has the same upper case as i, but is a different letter, so it is not converted to upper case
-  // first.
+  // The upper case of a dotless i is I, which would become an i. The dotless i is a different letter, so it
+  // is not converted to upper case first.
   const from = upper.length === 1 && character !== 'ı' ? upper : character;
   return from.toLowerCase().charCodeAt(0);
 }

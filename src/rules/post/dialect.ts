@@ -33,10 +33,7 @@ const STREAMS: Dialect = {
   allOperators: true,
 };
 
-/**
- * Returns the dialect of a product. Historical jobs and replay have the same dialect; search has a different
- * one.
- */
+/** Returns the dialect of a product. Historical jobs and replay have the same dialect. */
 export function dialectOf(product: RuleProduct): Dialect {
   return product === 'search' ? SEARCH : STREAMS;
 }

@@ -6,7 +6,7 @@ import { isSingle, type Tokens, tokenise } from './tokeniser.js';
 export interface Phrase {
   readonly words: readonly string[];
   /**
-   * The folded text that a post must contain, and the offset of the first word in that text. `undefined` if
+   * The folded text that a post must contain, and the offset of the first word in this text. `undefined` if
    * only the words must match.
    */
   readonly exact: { readonly text: string; readonly lead: number } | undefined;
@@ -23,7 +23,7 @@ export function phraseOf(text: string, { accents, exactPhrases }: Dialect): Phra
   return { words, exact: exactPhrases ? { text: trimmed.trimEnd(), lead } : undefined };
 }
 
-/** Reads an unquoted text as a phrase of adjacent words. Ignores punctuation. */
+/** Reads a string as a phrase of adjacent words. Ignores punctuation. */
 export function wordsOf(text: string, { accents }: Dialect): Phrase {
   return { words: tokenise(text, accents).words, exact: undefined };
 }
@@ -38,8 +38,8 @@ export function clausePhrase({ kind, text }: TextClause, dialect: Dialect): Phra
 }
 
 /**
- * Returns whether the tokens contain the phrase. A phrase without words consists of punctuation, so the
- * folded text must contain it exactly.
+ * Returns whether the tokens contain the phrase. A phrase without words consists of punctuation. The folded
+ * text must then contain it exactly.
  */
 export function holdsPhrase(tokens: Tokens, { words, exact }: Phrase): boolean {
   const [first] = words;
@@ -55,8 +55,8 @@ export function holdsPhrase(tokens: Tokens, { words, exact }: Phrase): boolean {
 }
 
 /**
- * Returns whether the tokens contain all words, at most `distance` tokens apart. A word out of order costs
- * two tokens, so two words in reverse order may be at most `distance` - 2 apart.
+ * Returns whether the tokens contain all words near each other. Two words in order may have at most
+ * `distance` other tokens between them, and two words in reverse order at most `distance` - 2.
  *
  * In a phrase, word `i` is `i` tokens after the first word. Here, each word may be up to `distance` tokens
  * later than in a phrase. The tokens match if this is true for at least one start of the phrase.
@@ -73,8 +73,8 @@ export function holdsProximity(
 }
 
 /**
- * Returns whether each word has a separate token near its place in a phrase that starts at `start`. The token
- * may be at this place or up to `distance` tokens later.
+ * Returns whether each word has its own token at its place in a phrase that starts at `start`, or up to
+ * `distance` tokens later. The place of word `i` is `start + i`.
  */
 function fits(
   tokens: readonly string[],
@@ -97,8 +97,8 @@ function fits(
 
 /**
  * Yields the terms under which words are indexed: each word, and each pair of adjacent characters of a script
- * without spaces. Pairs are rarer than characters: many posts have both characters of `東京`, but few have the
- * pair.
+ * without spaces. A pair is rarer than its characters. For example, many posts have both characters of `東京`,
+ * but few have the pair.
  */
 export function* wordTerms(words: readonly string[]): Generator<string> {
   let before = '';

@@ -8,8 +8,8 @@ import { type Tokens, tokenise } from './tokeniser.js';
 export type ReadTexts = (fields: PostFields) => readonly string[];
 
 /**
- * A post in the form that rules read, which is the same for both formats. Each string is tokenised when it is
- * first used.
+ * A post in the form that rules read, which is the same for both formats. Each string is split into tokens
+ * when it is first used.
  */
 export class RulePost {
   readonly fields: PostFields;
@@ -25,7 +25,7 @@ export class RulePost {
     this.dialect = dialect;
   }
 
-  /** The post and, if the dialect reads quoted posts, the post that it quotes. */
+  /** The post itself. If the dialect reads quoted posts, also the post that it quotes. */
   get parts(): readonly PostFields[] {
     if (this.#parts === undefined) {
       const quoted = this.dialect.readsQuoted ? this.fields.quoted : undefined;
@@ -34,13 +34,13 @@ export class RulePost {
     return this.#parts;
   }
 
-  /** The tokens of the text of each of `parts`. */
+  /** The tokens of the text of each post in `parts`. */
   get texts(): readonly Tokens[] {
     this.#texts ??= this.parts.map(part => tokenise(part.text, this.dialect.accents));
     return this.#texts;
   }
 
-  /** The tokens of each link: of the address as posted, and of the final target. */
+  /** The tokens of two addresses of each link: the address as posted, and its final target. */
   get addresses(): readonly Tokens[] {
     this.#addresses ??= this.#tokens(
       this.parts.flatMap(part => part.links.flatMap(link => [link.expanded, link.unwound])),
@@ -57,8 +57,8 @@ export class RulePost {
   }
 
   /**
-   * Returns the tokens of a field, without empty strings. The result is cached by the function `read`, so
-   * always pass the same function for the same field.
+   * Returns the tokens of a field, without empty strings. The result is cached by the function `read`. Always
+   * pass the same function for the same field.
    */
   field(read: ReadTexts): readonly Tokens[] {
     this.#fields ??= new Map();

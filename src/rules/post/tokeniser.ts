@@ -22,8 +22,8 @@ export interface Tokens {
   /** The position of each word in `folded`. */
   readonly starts: readonly number[];
   /**
-   * The string in lower case, with white space collapsed to single spaces, and without accents if accents are
-   * stripped.
+   * The string in lower case. Each run of white space is a single space. Accents are removed if they are
+   * `stripped`.
    */
   readonly folded: string;
 }
@@ -31,8 +31,8 @@ export interface Tokens {
 /**
  * Splits a string into tokens. Words end at punctuation, symbols and white space. Each emoji is a token, with
  * or without a variation selector. Joined emoji are separate tokens. In scripts that are written without
- * spaces, each character is a token, so a word of such a script is a phrase of its characters, both in rules
- * and in posts.
+ * spaces, each character is a token. A word of such a script is therefore a phrase of its characters, both in
+ * rules and in posts.
  *
  * @example tokenise('I like coca-cola 🍕', 'kept').words // ['i', 'like', 'coca', 'cola', '🍕']
  */
@@ -60,7 +60,7 @@ export function fold(text: string, accents: Accents): string {
 
 /**
  * Splits strings into tokens in one pass. The results are in buffers that the next pass overwrites. No string
- * is created for a token, and each token comes with its hash.
+ * is created for a token. Each token comes with its hash.
  */
 export class Scanner {
   readonly #accents: Accents;
@@ -68,11 +68,14 @@ export class Scanner {
   /** The folded text, in the first `length` units. */
   units: Uint16Array = new Uint16Array(1024);
   length = 0;
-  /** The start of each token in `units`, its end, and its hash. Only the first `count` elements are valid. */
+  /**
+   * The start of each token in `units`. `ends` and `hashes` are the end and the hash of each token. Only the
+   * first `count` elements are valid.
+   */
   starts: Int32Array = new Int32Array(1024);
   ends: Int32Array = new Int32Array(1024);
   hashes: Int32Array = new Int32Array(1024);
-  /** For each token, 1 if `isSingle` is true for the token. */
+  /** 1 for each token for which `isSingle` is true, otherwise 0. */
   singles: Uint8Array = new Uint8Array(1024);
   count = 0;
   #bytes = Buffer.alloc(1024);
@@ -95,8 +98,8 @@ export class Scanner {
       this.#bytes[at] = unit;
       all |= unit;
     }
-    // If possible, the string is created with one byte per character, which halves its memory and makes
-    // comparing it faster.
+    // If possible, the string has one byte per character, which halves its memory and makes comparing it
+    // faster.
     if (all < 0x100) return this.#bytes.toString('latin1', 0, length);
     return Buffer.from(this.units.buffer, 2 * start, 2 * length).toString('utf16le');
   }
@@ -113,7 +116,7 @@ export class Scanner {
       let unit = text.charCodeAt(at);
       let kind = classes[unit]!;
       if (kind === WORD) {
-        // Most text is runs of letters, so runs of letters have a separate loop.
+        // Most text consists of runs of letters, so these have a separate loop.
         if (!inWord) {
           singles[count] = 0;
           hashes[count] = HASH_START;
@@ -149,7 +152,8 @@ export class Scanner {
       }
       if (kind === MARK && this.#accents === 'stripped' && isAccent(unit)) continue;
       if (unit === KEYCAP && isKeycapBase(units[length - 1])) {
-        // If the base of the keycap was the end of the previous word, that word becomes one unit shorter.
+        // If the base of the keycap was taken as the last character of the previous word, it is removed from
+        // that word.
         const start = starts[count - 1]!;
         if (ends[count - 1] === length && count > 0) {
           if (start === length - 1) count--;
@@ -187,7 +191,7 @@ export class Scanner {
       }
       if (kind === WORD_SEPARATOR || kind === JOINER) continue;
       ends[count - 1] = length;
-      // The hash is extended, because hashing the word again after each mark would take quadratic time.
+      // The hash is extended. Hashing the word again after each mark would take quadratic time.
       hashes[count - 1] = hashUnits(hashes[count - 1]!, units, from, length);
     }
     this.length = length;
@@ -229,8 +233,8 @@ export function hashText(from: number, text: string): number {
 const BLANK = 0x20;
 
 /**
- * Converts a string to composed form. The time to compose a run of marks is quadratic in the length of the
- * run, so a run with more marks than any language uses is composed in parts.
+ * Converts a string to composed form. The time to compose a run of marks is quadratic in its length. A run
+ * with more marks than any language uses is therefore composed in parts.
  */
 function composed(text: string): string {
   let result = '';
@@ -245,8 +249,8 @@ function composed(text: string): string {
 }
 
 /**
- * The maximum number of adjacent marks that are composed together. Unicode's Stream-Safe Text Format has the
- * same limit.
+ * The maximum number of adjacent marks that are composed together. It is the limit of Unicode's Stream-Safe
+ * Text Format.
  */
 const MAX_RUN = 30;
 const LONG_RUN = new RegExp(`\\p{M}{${MAX_RUN + 1},}`, 'gu');
@@ -272,7 +276,7 @@ function isKeycapBase(unit: number | undefined): boolean {
 
 /**
  * Returns whether a token is an emoji other than a flag, or a character of a script written without spaces.
- * Two adjacent tokens of this kind form a pair (see `wordTerms`). Flags are excluded, because a pair of the
+ * In `wordTerms`, two adjacent tokens of this kind form a pair. Flags are excluded. Otherwise, a pair of the
  * two letters of a flag would look like the flag.
  */
 export function isSingle(word: string): boolean {
