@@ -152,14 +152,14 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
   ],
   'test/replay/incremental.test.ts': [
     'continues where the last complete run ended, even after a crash',
-    'reports minutes older than five days only once, and continues after them',
+    'reports minutes that are older than five days only once, and continues after them',
   ],
   'test/replay/receive-replay.test.ts': [
     'with many failed ranges causes a gap for each of them',
     'loses no post if the connection is',
   ],
   'test/replay/replay-spool.test.ts': [
-    'accepts records while it writes earlier ones, and keeps their order',
+    'accepts records while it writes earlier ones, and keeps the order of the records',
   ],
   'test/rules/index/compile-rules.test.ts': [
     'accepts more rules than a function call can have arguments',
@@ -185,7 +185,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
   ],
   'test/search/search-service.test.ts': [
     'recovers from a flipped bit that breaks the JSON before the checksum is verified',
-    'finds as many posts as counts() counts in the default window and in more than 31 days',
+    'finds as many posts as counts() counts, both in the default window and in more than 31 days',
     'finds as many posts as counts() counts',
     'delivers posts with the tag of the query',
   ],

@@ -5,7 +5,7 @@ import { temporaryFolder } from '../temporary-folder.js';
 
 const AT = Date.UTC(2024, 1, 29);
 
-it('ConnectLog reads only whole, valid times, in order', async () => {
+it('ConnectLog returns only complete and valid times, in order', async () => {
   const folder = await temporaryFolder();
   const log = new ConnectLog(folder, 'acme');
   await log.add(AT + 5);

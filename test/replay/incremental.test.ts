@@ -64,7 +64,7 @@ describe('replay() with `incremental`', () => {
     expect(gaps).toEqual([]);
   });
 
-  it('opens no connection within the same minute, as no minute is new', async () => {
+  it('opens no connection in a second run within the same minute', async () => {
     await run();
     let requests = 0;
     service.on('request', () => requests++);
@@ -72,7 +72,7 @@ describe('replay() with `incremental`', () => {
     expect(requests).toBe(0);
   });
 
-  it('reports minutes older than five days only once, and continues after them', async () => {
+  it('reports minutes that are older than five days only once, and continues after them', async () => {
     await run();
     const end = formatTimestamp(floorTo(MINUTE, service.clock.now() - 31 * MINUTE));
     service.clock.advance(5 * DAY + HOUR);
@@ -88,7 +88,7 @@ describe('replay() with `incremental`', () => {
     expect(gaps.length).toBe(1);
   }, 120_000);
 
-  it('throws for wrong options', () => {
+  it('throws an error for wrong options', () => {
     const refused = (options: object) => () => replay(acme(), { ...common(), ...options });
     expect(refused({})).toThrow('`toDate` is missing');
     expect(refused({ incremental: true })).toThrow('`onGap` is missing');

@@ -34,7 +34,7 @@ import {
 
 setUpReplay();
 
-describe('a replay with a faulty connection', () => {
+describe('a replay whose connection is faulty', () => {
   const window = past(1);
   const sent = wirePosts(window, 1, 'ö');
   const whole = [...sent.map(({ json }) => json), info(COMPLETED, sent.length)];
@@ -178,12 +178,12 @@ describe('a replay with a faulty connection', () => {
   });
 });
 
-describe('a record that arrives slowly in a replay', () => {
+describe('a record of a replay that arrives slowly', () => {
   const window = past(1);
   const sent = wirePosts(window, 1, 'x'.repeat(200));
   const whole = [...sent.map(({ json }) => json), info(COMPLETED, sent.length)];
 
-  it('counts as received bytes while it arrives', async () => {
+  it('is included in the received bytes while it arrives', async () => {
     const wire = Buffer.concat(await wireOf(whole));
     const progress = new Progress();
     let arrived = 0;
@@ -200,7 +200,7 @@ describe('a record that arrives slowly in a replay', () => {
     expect(progress.receivedBytes).toBe(wire.length);
   });
 
-  it('causes a reconnect, which is reported, if it never ends', async () => {
+  it('causes a reconnect, which is reported to onRetry, if it never ends', async () => {
     const retried: unknown[] = [];
     const of = acme({ onRetry: ({ error }) => retried.push(error) });
     server.script.push(async response => {
@@ -222,7 +222,7 @@ describe('a record that arrives slowly in a replay', () => {
 });
 
 describe('the last message of a replay connection', () => {
-  it('with failed minutes causes these minutes to be requested again without duplicate posts', async () => {
+  it('with failed minutes causes these minutes to be requested again, without duplicate posts', async () => {
     const window = past(6);
     const sent = wirePosts(window, 3);
     const failed = [window.from + MINUTE, window.from + 2 * MINUTE, window.from + 4 * MINUTE];
@@ -237,7 +237,7 @@ describe('the last message of a replay connection', () => {
     ]);
   });
 
-  it('with failed minutes of a compliance replay causes them to be requested again without duplicate events', async () => {
+  it('with failed minutes of a compliance replay causes these minutes to be requested again, without duplicate events', async () => {
     const window = past(6);
     const events = Array.from({ length: 12 }, (_, n) => ({
       minute: window.from + (n >> 1) * MINUTE,
@@ -252,7 +252,7 @@ describe('the last message of a replay connection', () => {
     expect(got.map(({ raw }) => String(raw))).toEqual(events.map(({ json }) => json));
   });
 
-  it('with failed minutes makes the cursor keep only the ids of those minutes', async () => {
+  it('with failed minutes restricts the ids in the cursor to those minutes', async () => {
     const window = past(40);
     const events = Array.from({ length: 40 }, (_, n) => ({
       minute: window.from + n * MINUTE,
@@ -287,7 +287,7 @@ describe('the last message of a replay connection', () => {
     expect(windowOf(unchecked(server.received[1]))).toEqual(rest);
   });
 
-  it('with a count that differs causes the range to be requested again', async () => {
+  it('with a count that differs from the received posts causes the range to be requested again', async () => {
     const window = past(3);
     const sent = wirePosts(window);
     const less = sent.slice(1).map(({ json }) => json);
@@ -295,7 +295,7 @@ describe('the last message of a replay connection', () => {
     expect(idsOf(got)).toEqual(idsOf(sent));
   });
 
-  it('with a wrong count three times causes a gap, without losing posts', async () => {
+  it('with a wrong count three times in a row causes a gap, but no posts are lost', async () => {
     const window = past(3);
     const sent = wirePosts(window);
     server.otherwise = stream([...sent.map(({ json }) => json), info(COMPLETED, 7)]);
@@ -352,7 +352,7 @@ describe('the last message of a replay connection', () => {
     );
   });
 
-  it('with a minute that always fails causes a gap, after all other minutes are delivered', async () => {
+  it('with a minute that fails every time causes a gap, after all other minutes are delivered', async () => {
     const window = past(4);
     const sent = wirePosts(window);
     const bad = window.from + MINUTE;

@@ -49,7 +49,7 @@ describe('a replay connection that the service refuses', () => {
     expect(timing.slept.map(ms => Math.round(ms / 1000))).toEqual([300]);
   });
 
-  it('fails the replay if Retry-After exceeds the maximum of the account', async () => {
+  it('fails the replay if Retry-After exceeds the maximum wait of the account', async () => {
     for (const code of [503, 429]) {
       server.script.push(status(code, '', { 'retry-after': '3600' }));
       const error = await collected(posts(window)).catch(e => e);
@@ -59,7 +59,7 @@ describe('a replay connection that the service refuses', () => {
     expect(timing.slept).toEqual([]);
   });
 
-  it('fails the replay with the error of a rejected `onWait`, `onGap` or `onDamaged`', async () => {
+  it('fails the replay with the error with which `onWait`, `onGap` or `onDamaged` rejects', async () => {
     const failure = new Error('no room in the log');
     const reject = () => Promise.reject(failure);
     server.otherwise = wholeReplay(wirePosts(window));
@@ -87,7 +87,7 @@ describe('a replay connection that the service refuses', () => {
     expect(server.received.length).toBe(2);
   });
 
-  it('with a 401 in the middle of a run fails it with a cursor that continues with exactly the remaining posts', async () => {
+  it('with a 401 in the middle of a run fails the run with a cursor for exactly the remaining posts', async () => {
     const long = past(100);
     const all = wirePosts(long);
     const before: string[] = [];
@@ -151,7 +151,7 @@ describe('a replay connection that the service refuses', () => {
     expect(timing.slept).toEqual([]);
   });
 
-  it('is retried after a wait and reported to onRetry if a 406 rejects a date that is far from both limits', async () => {
+  it('is retried after a wait, and reported to onRetry, if a 406 rejects a date that is far from both limits', async () => {
     let waitedMs = 0;
     const watched = acme({
       onRetry: ({ waitMs }) => {
@@ -172,7 +172,7 @@ describe('a replay connection that the service refuses', () => {
     expect(waitedMs).toBeLessThan(2 * HOUR);
   });
 
-  it('is retried with the minutes that the clock of the service allows after a 406 for a date', async () => {
+  it('is retried with the minutes that the service allows if a 406 rejects a date because the clocks differ', async () => {
     // The service's clock is 7 minutes behind the client's.
     const from = floorTo(MINUTE, Date.now() - 40 * MINUTE);
     const young = { from, to: from + 8 * MINUTE };
@@ -189,7 +189,7 @@ describe('a replay connection that the service refuses', () => {
     expect(idsOf(await collected(posts(young)))).toEqual(idsOf(fresh));
   });
 
-  describe('in every attempt', () => {
+  describe('in every attempt, without a single success,', () => {
     const refusedOf = (range: typeof window) =>
       collected(posts(range, { timings: { attempts: 4 } })).catch(e => e);
     beforeEach(() => {
@@ -205,11 +205,11 @@ describe('a replay connection that the service refuses', () => {
       expect(server.received.length).toBe(4);
     });
 
-    it('advises to run again if nothing was delivered', async () => {
+    it('advises in the error to run again if no post was delivered', async () => {
       expect((await refusedOf(window)).message).toMatch(/Missing: .*\. Run it again later$/);
     });
 
-    it('fails the replay with a cursor if something was delivered', async () => {
+    it('fails the replay with a cursor if some posts were delivered', async () => {
       const long = past(100);
       server.script.push(wholeReplay(wirePosts(long)));
       const late = await refusedOf(long);

@@ -76,7 +76,7 @@ describe('the limit of 5 replay connections in 5 minutes', () => {
     // Of every seven connections, the third is slow. The next run may connect when that connection
     // no longer counts towards the limit.
     ['opening it', (index: number) => index % 7 === 2],
-  ] as const)('is respected if some connections take seconds for %s', async (part, isSlow) => {
+  ] as const)('is respected if some connections need seconds for %s', async (part, isSlow) => {
     const window = past(200);
     const slow = slowConnections(part, isSlow);
     const arrived: number[] = [];

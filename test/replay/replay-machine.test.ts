@@ -39,7 +39,7 @@ describe('the next step of the replay state machine', () => {
     expect(at(machineOf())).toEqual({ do: 'connect', range: FIRST });
   });
 
-  it('skips minutes older than five days, which become an expired gap', () => {
+  it('is to connect after the minutes older than five days, which become a gap', () => {
     const from = NOW - 5 * DAY - 3 * MINUTE;
     const machine = machineOf({ from, to: from + 10 * MINUTE });
     expect(at(machine)).toMatchObject({ do: 'connect', range: { from: NOW - 5 * DAY } });
@@ -61,7 +61,7 @@ describe('the next step of the replay state machine', () => {
     { second: 0, to: NOW - 30 * MINUTE },
     { second: 59, to: NOW - 30 * MINUTE },
     { second: 60, to: NOW - 29 * MINUTE },
-  ])('$second s after a whole minute', ({ second, to }) => {
+  ])('$second s after the start of a minute', ({ second, to }) => {
     const now = NOW + second * SECOND;
     const machineWith = (firstChunkMs: number) => {
       const machine = new ReplayMachine(
@@ -72,7 +72,7 @@ describe('the next step of the replay state machine', () => {
       return machine;
     };
 
-    it('is to wait if some minutes of the chunk are too recent', () => {
+    it('is to wait if some minutes of the next range are too recent', () => {
       expect(machineWith(HOUR).next(now, now)).toMatchObject({ do: 'wait', why: 'too recent' });
     });
 
@@ -119,8 +119,8 @@ const pastOf = (minutes: number): Window => ({
   to: NOW - 3 * HOUR,
 });
 
-describe('a replay in which every connection completes', () => {
-  it('needs 7 connections and one wait for a day', () => {
+describe('a simulated replay in which every connection completes', () => {
+  it('needs 7 connections and one wait for a window of a day', () => {
     expect(completed(24 * 60)).toEqual({ connections: 7, ms: 5 * MINUTE + SECOND });
   });
 
@@ -134,7 +134,7 @@ describe('a replay in which every connection completes', () => {
     );
   });
 
-  it('takes as long as it predicted at any point', () => {
+  it('takes as long as the machine predicted at any point', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 5 * 24 * 60 - 180 }),
@@ -194,7 +194,7 @@ describe('the replay state machine', () => {
     expect(at(machine, NOW + 2 * HOUR)).toMatchObject({ do: 'connect' });
   });
 
-  it('waits after the service rejects a date far from both limits', () => {
+  it('waits and retries after the service rejects a date far from both limits', () => {
     const machine = machineOf({ from: NOW - 2 * DAY, to: NOW - 2 * DAY + HOUR });
     machine.datesRefused({ from: NOW - 2 * DAY, to: NOW - 2 * DAY + HOUR }, NOW, NOW, 1);
     expect(at(machine)).toEqual({ do: 'wait', ms: 5 * SECOND, why: 'after a failure' });
@@ -229,7 +229,7 @@ describe('the replay state machine', () => {
     expect(actions).toEqual([...Array.from({ length: 19 }, () => 'wait'), 'give up']);
   });
 
-  it('waits for half of the maximum if the random jitter is lowest', () => {
+  it('waits for half of the maximum wait if the random jitter is lowest', () => {
     const lucky = machineOf();
     lucky.refused(NOW, 0);
     expect(at(lucky)).toMatchObject({ do: 'wait', ms: 2.5 * SECOND });
@@ -237,7 +237,7 @@ describe('the replay state machine', () => {
 });
 
 describe('a replay connection that has ended', () => {
-  it('confirms its range if it was complete with the right count', () => {
+  it('confirms its range if it was complete and its count was right', () => {
     const machine = machineOf();
     expect(machine.ended(FIRST, end(), got(7), NOW, 0.5)).toBe(true);
     expect(openOf(machine)).toEqual([{ from: FIRST.to, to: WINDOW.to }]);
@@ -251,7 +251,7 @@ describe('a replay connection that has ended', () => {
     expect(machine.state.chunk).toBe(5 * DAY);
   });
 
-  it('shortens the next ranges if its bytes exceeded the disk limit', () => {
+  it('shortens the next ranges if it delivered more bytes than the disk limit', () => {
     const machine = new ReplayMachine(WINDOW, { rates: RATES, maxRangeBytes: 1000 });
     for (const [bytes, minutes] of [
       [100, 32],
@@ -268,7 +268,7 @@ describe('a replay connection that has ended', () => {
     }
   });
 
-  it('leaves its range open if its count differed, until the third time', () => {
+  it('leaves its range open the first two times that its count differs', () => {
     const machine = machineOf(FIRST);
     for (let n = 0; n < 2; n++) {
       expect(machine.ended(FIRST, end(), got(6), NOW, 0.5)).toBe(false);
@@ -278,7 +278,7 @@ describe('a replay connection that has ended', () => {
     expect(machine.state).toMatchObject({ open: [], gaps: [{ ...FIRST, reason: 'unverified' }] });
   });
 
-  it('leaves its range open if it had more activities than announced', () => {
+  it('leaves its range open if it delivered more activities than announced', () => {
     const machine = machineOf(FIRST);
     expect(machine.ended(FIRST, end(), got(8), NOW, 0.5)).toBe(false);
     expect(openOf(machine)).toEqual([FIRST]);

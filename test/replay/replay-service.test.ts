@@ -145,7 +145,7 @@ describe('a replay of the local service', () => {
     expect(waits).toEqual([]);
   });
 
-  it('reports minutes that the service never delivers as gaps', async () => {
+  it('reports the minutes that the service never delivers as gaps', async () => {
     const minute = formatTimestamp(window.from + 5 * MINUTE);
     service.faults.plant({ kind: 'minutes-failed', minutes: [minute], times: 'always' });
     const got: unknown[] = [];
@@ -226,7 +226,7 @@ describe('a replay of the local service', () => {
     );
   });
 
-  it('buffers on disk for a slow consumer', async () => {
+  it('buffers posts on disk for a slow consumer', async () => {
     const whole = await rawOf();
     service.faults.plant({ kind: 'flood', endpoint: 'replay', times: 'always' });
     const got: string[] = [];
@@ -286,7 +286,7 @@ describe('replay rules of the local service', () => {
     expect(verdicts.map(({ valid }) => valid)).toEqual([false, true]);
   });
 
-  it('are changed by syncRules to equal a list', async () => {
+  it('are changed by syncRules until they equal a list', async () => {
     const of = acme();
     await replayRules.add(of, RAIN_AND_SNOW);
     const wanted = [{ value: 'snow', tag: 'x' }, { value: 'ice' }];

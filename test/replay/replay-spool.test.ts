@@ -72,7 +72,7 @@ describe('ReplaySpool, the disk buffer of a replay,', () => {
     await spool.close();
   });
 
-  it('accepts records while it writes earlier ones, and keeps their order', async () => {
+  it('accepts records while it writes earlier ones, and keeps the order of the records', async () => {
     const spool = new ReplaySpool(folder, 1_000);
     const records = Array.from({ length: 300 }, (_, i) =>
       Buffer.from(`{"n":${i},"text":"${'x'.repeat(i * 997)}"}`),
@@ -95,7 +95,7 @@ describe('ReplaySpool, the disk buffer of a replay,', () => {
     expect(waited).toBeLessThan(300);
   });
 
-  it('does not lose a record that arrives just when a write ends', async () => {
+  it('does not lose a record that arrives at the moment when a write ends', async () => {
     const probe = await open(path.join(folder, 'probe'), 'w');
     const handles = Object.getPrototypeOf(probe) as FileHandle;
     await probe.close();

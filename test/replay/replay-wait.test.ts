@@ -20,8 +20,8 @@ import {
 
 setUpReplay();
 
-describe('a wait during a replay', () => {
-  it('is reported if minutes are still in the future', async () => {
+describe('a wait of a replay', () => {
+  it('is reported if some minutes of the window are still in the future', async () => {
     const from = floorTo(MINUTE, Date.now() - 20 * MINUTE);
     const window = { from, to: from + 5 * MINUTE };
     const until = window.to + 30 * MINUTE;
@@ -90,7 +90,7 @@ describe('a wait during a replay', () => {
     expect(waits.every(({ waitMs }) => waitMs > 0)).toBe(true);
   });
 
-  it('is not started for a `toDate` more than 366 days ahead of the service, which causes an error', async () => {
+  it('is replaced by an error if `toDate` is more than 366 days ahead of the service', async () => {
     const far = { ...past(2), to: Date.now() + 367 * DAY };
     const of = acme({ serviceTime: timing.now });
     expect(() => posts(far, {}, of)).toThrow(OptionError);

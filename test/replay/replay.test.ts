@@ -43,14 +43,14 @@ describe('a replay', () => {
       expect(got.map(({ raw }) => raw.toString())).toEqual(sent.map(({ json }) => json));
     });
 
-    it('doubles the minutes of each next connection', async () => {
+    it('doubles the number of minutes with each connection', async () => {
       await wholeWindow();
       expect(server.received.map(windowOf).map(({ from, to }) => (to - from) / MINUTE)).toEqual([
         16, 32, 52,
       ]);
     });
 
-    it('requests gzip and the minutes of its range', async () => {
+    it('requests gzip, and sends the minutes of its range', async () => {
       const { window } = await wholeWindow();
       expect(server.received[0]).toMatchObject({
         url: `/base/replay/rulestream/accounts/acme/publishers/twitter/prod.json?fromDate=${minuteOf(window.from)}&toDate=${minuteOf(window.from + 16 * MINUTE)}`,
@@ -59,7 +59,7 @@ describe('a replay', () => {
     });
   });
 
-  it('uses the URL of its stream type, and delivers events for compliance', async () => {
+  it('uses the URL of its stream type, and delivers compliance events for compliance', async () => {
     const window = past(1);
     server.otherwise = wholeReplay([]);
     for (const streamType of ['sample10', 'firehose', 'mentions'] as const) {
@@ -156,7 +156,7 @@ describe('the gap of a replay for minutes older than five days', () => {
 
 describe('the clock of the service in a replay', () => {
   it.each([-700 * DAY, -9 * DAY, 9 * DAY, 700 * DAY])(
-    'decides which minutes can be replayed, %i ms off the local clock',
+    'decides which minutes can be replayed, even if it is %i ms off the local clock',
     async offsetMs => {
       server.now = () => timing.now() + offsetMs;
       const shifted = past(20);
@@ -169,7 +169,7 @@ describe('the clock of the service in a replay', () => {
   );
 
   it.each([-6 * 365 * DAY, 4 * 365 * DAY])(
-    'is requested again after it has moved by %i ms',
+    'is learned again after it has moved by %i ms',
     async offsetMs => {
       const of = acme();
       let movedMs = 0;
@@ -217,7 +217,7 @@ describe('the clock of the service in a replay', () => {
 });
 
 describe('the options of a replay', () => {
-  it('are checked before a connection is opened', () => {
+  it('cause an OptionError before a connection is opened if they are wrong', () => {
     const window = past(2);
     const wrong: object[] = [
       { streamType: 'powertrack' },

@@ -83,14 +83,14 @@ describe('the rules of a replay stream', () => {
     expect(server.received.length).toBe(1);
   });
 
-  it('are not called invalid if the validation response does not mention them', async () => {
+  it('cause an error, but are not called invalid, if the validation response does not mention them', async () => {
     server.script.push(status(200, '{"detail":[]}'));
     await expect(validateReplayRules(acme, [{ value: 'snow' }])).rejects.toThrow(
       'does not say whether the rule "snow" is valid',
     );
   });
 
-  it('are all rejected if one is invalid, with the result of each rule in the error', async () => {
+  it('are all rejected if one rule is invalid, with the result of each rule in the error', async () => {
     const error = await addReplayRules(acme, [{ value: 'ok' }, { value: 'has:vidoes' }]).catch(
       e => e,
     );
@@ -112,7 +112,7 @@ describe('the rules of a replay stream', () => {
     for (const body of sentBodies()) expect(Buffer.byteLength(body)).toBeLessThanOrEqual(1_000_000);
   });
 
-  it('cause an error before any request if one is larger than a request may be', async () => {
+  it('cause an error before any request if one rule is larger than a request may be', async () => {
     const rules = [{ value: 'fine' }, { value: 'x'.repeat(1_000_000) }];
     await expect(addReplayRules(acme, rules)).rejects.toThrow(OptionError);
     expect(stream.rules.size).toBe(0);
@@ -159,7 +159,7 @@ describe('the rules of a replay stream', () => {
     expect(gone.map(({ deleted }) => deleted)).toEqual([true, true, true, false, false]);
   });
 
-  it('cause an OptionError before anything is sent if they have a wrong type', async () => {
+  it('cause an OptionError before anything is sent if their values have a wrong type', async () => {
     for (const rules of [[null], ['snow'], [undefined], [{}], 'snow', null, [{ value: 7 }]]) {
       await expect(addReplayRules(acme, unchecked(rules))).rejects.toThrow(OptionError);
       await expect(deleteReplayRules(acme, unchecked(rules))).rejects.toThrow(OptionError);
@@ -180,7 +180,7 @@ describe('the rules of a replay stream', () => {
     await expect(getReplayRules(acme, [unchecked(12)])).rejects.toThrow(OptionError);
   });
 
-  it('are reported as valid or not in their own order, whatever the order of the response', async () => {
+  it('are validated in the given order, whatever the order of the response', async () => {
     const rules = [{ value: 'has:vidoes' }, { value: 'snow' }];
     expect(await validateReplayRules(acme, rules)).toEqual([
       { value: 'has:vidoes', valid: false, reason: 'Unknown value (at position 1)' },

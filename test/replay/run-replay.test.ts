@@ -35,7 +35,7 @@ import {
 setUpReplay();
 
 describe('the consumer of a replay', () => {
-  it('does not slow down the connection if it is slow', async () => {
+  it('does not slow down the connection if the consumer is slow', async () => {
     const window = past(16);
     const sent = wirePosts(window, 40);
     const done: number[] = [];
@@ -59,7 +59,7 @@ describe('the consumer of a replay', () => {
     expect((await readdir(folder)).filter(name => name.startsWith('spool'))).toEqual([]);
   });
 
-  it('gets an error immediately if its disk is full', async () => {
+  it('gets an error immediately if the disk is full', async () => {
     const window = past(4);
     server.otherwise = wholeReplay(wirePosts(window));
     const full = new StorageError('ENOSPC', { path: folder, retryable: true });
@@ -69,7 +69,7 @@ describe('the consumer of a replay', () => {
     add.mockRestore();
   });
 
-  it('closes the connection and the disk buffer immediately if it stops early or aborts during a wait', async () => {
+  it('closes the connection and the disk buffer immediately when it stops early, or aborts during a wait', async () => {
     const window = past(200);
     server.otherwise = wholeReplay(wirePosts(window, 50));
     for await (const _ of posts(window, { maxMemory: 0 })) break;

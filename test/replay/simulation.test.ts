@@ -47,7 +47,7 @@ describe(`${REPLAYS} replays against a service that fails in every way`, () => {
 
 /** Mutants that each break one rule of the replay. The simulation must detect all of them. */
 const MUTANTS: Record<string, { parts: Partial<Parts>; breaks: keyof SimulatedReplay }> = {
-  'the end of a connection is taken as done': {
+  'a replay treats the end of a connection as its completion': {
     breaks: 'lost',
     parts: {
       machine: class extends ReplayMachine {
@@ -71,11 +71,11 @@ const MUTANTS: Record<string, { parts: Partial<Parts>; breaks: keyof SimulatedRe
       },
     },
   },
-  'failed minutes are ignored': {
+  'a replay ignores failed minutes': {
     breaks: 'lost',
     parts: { machine: believing(end => ({ ...end, outcome: 'completed' })) },
   },
-  'the unprocessed range is ignored': {
+  'a replay ignores the unprocessed range': {
     breaks: 'lost',
     parts: {
       machine: believing(end =>
@@ -83,11 +83,11 @@ const MUTANTS: Record<string, { parts: Partial<Parts>; breaks: keyof SimulatedRe
       ),
     },
   },
-  'the count of activities is ignored': {
+  'a replay ignores the count of activities': {
     breaks: 'lost',
     parts: { machine: believing(end => ({ ...end, activityCount: undefined })) },
   },
-  'gaps are not reported': {
+  'a replay does not report gaps': {
     breaks: 'lost',
     parts: {
       machine: class extends ReplayMachine {
@@ -97,7 +97,7 @@ const MUTANTS: Record<string, { parts: Partial<Parts>; breaks: keyof SimulatedRe
       },
     },
   },
-  'nothing is deduped': {
+  'a replay drops no duplicates': {
     breaks: 'doubled',
     parts: {
       seenIds: class extends SeenIds {
@@ -108,7 +108,7 @@ const MUTANTS: Record<string, { parts: Partial<Parts>; breaks: keyof SimulatedRe
       },
     },
   },
-  'ids are forgotten at once': {
+  'a replay forgets the delivered ids immediately': {
     breaks: 'doubled',
     parts: {
       seenIds: class extends SeenIds {
@@ -118,7 +118,7 @@ const MUTANTS: Record<string, { parts: Partial<Parts>; breaks: keyof SimulatedRe
       },
     },
   },
-  'there is no budget': {
+  'a replay ignores the connection limit': {
     breaks: 'overBudget',
     parts: {
       machine: class extends ReplayMachine {
@@ -128,7 +128,7 @@ const MUTANTS: Record<string, { parts: Partial<Parts>; breaks: keyof SimulatedRe
       },
     },
   },
-  'the budget is forgotten by a restart': {
+  'a replay forgets earlier connections when it restarts': {
     breaks: 'overBudget',
     parts: {
       machine: class extends ReplayMachine {
@@ -162,8 +162,11 @@ function believing(change: (end: ReplayEnd) => ReplayEnd): typeof ReplayMachine 
 }
 
 describe('the replay simulation', () => {
-  it.each(Object.entries(MUTANTS))('detects the mistake that %s', (_, { parts, breaks }) => {
-    const sums = simulateAll(120, { ...REAL_PARTS, ...parts });
-    expect(sums[breaks]).toBeGreaterThan(0);
-  });
+  it.each(Object.entries(MUTANTS))(
+    'detects the planted mistake that %s',
+    (_, { parts, breaks }) => {
+      const sums = simulateAll(120, { ...REAL_PARTS, ...parts });
+      expect(sums[breaks]).toBeGreaterThan(0);
+    },
+  );
 });

@@ -18,7 +18,7 @@ describe('listReplayRules as a source', () => {
     expect(rules.map(rule => (rule as { id?: string }).id)).toEqual(ids);
   });
 
-  it('delivers each rule only once, even if the response is cut', async () => {
+  it('delivers each rule only once, even if the first response is cut off', async () => {
     for (let n = 0; n < 5_000; n++) stream.hold(`rule ${n}`);
     server.script.push(response => {
       response.write(
@@ -138,7 +138,7 @@ describe('syncRules', () => {
     expect(paths.filter(path => path.endsWith('/validation.json')).length).toBe(1);
   });
 
-  it('keeps a rule with its old tag if the service would no longer accept the rule', async () => {
+  it('changes no rule if the service would not accept a held rule that gets a new tag', async () => {
     stream.hold('old has:vidoes', 'a');
     const before = held();
     const retag = { value: 'old has:vidoes', tag: 'b' };

@@ -35,12 +35,12 @@ describe('rules packed into queries', () => {
     ]);
   });
 
-  it('are unchanged, except for outer white space, if there is only one', () => {
+  it('are unchanged, except for outer white space, if there is only one rule', () => {
     expect(queriesOf([' a1  OR b1 '])).toEqual(['a1  OR b1']);
     expect(packRules([])).toEqual([]);
   });
 
-  it('appear once per text, together with all rules that have this text', () => {
+  it('appear once per rule text, together with all rules that have this text', () => {
     const given = [
       { value: 'rain', tag: 'a' },
       { value: 'rain ', tag: 'b' },
@@ -67,7 +67,7 @@ describe('rules packed into queries', () => {
     expect(queriesOf(['abc d', 'e f'], { characters: 15 })).toEqual(['abc d', 'e f']);
   });
 
-  it('are queries of their own at the maximum length, and cause an error beyond it', () => {
+  it('are separate queries at the maximum length, and cause an error beyond that length', () => {
     expect(queriesOf(['abc d', 'rain'], { characters: 5 })).toEqual(['abc d', 'rain']);
     expect(() => queriesOf(['abc de'], { characters: 5 })).toThrow(OptionError);
     expect(() => queriesOf(['abc de'], { characters: 5 })).toThrow(
@@ -76,7 +76,7 @@ describe('rules packed into queries', () => {
     expect(queriesOf(['x'.repeat(2048), 'rain']).length).toBe(2);
   });
 
-  it('stay within the limits of phrases and clauses of a query', () => {
+  it('stay within the limits of a query for phrases and clauses', () => {
     const phrases = ['"a b"', '"c d"~2', '"e f"', 'rain'];
     expect(queriesOf(phrases, { phrases: 2 })).toEqual(['"c d"~2 OR "a b" OR rain', '"e f"']);
     const clauses = ['a1 -(b1 OR c1)', 'd1 e1', 'f1'];
@@ -86,7 +86,7 @@ describe('rules packed into queries', () => {
     expect(queriesOf(many).length).toBe(3);
   });
 
-  it('are not joined by OR if the service would reject a rule there', () => {
+  it('are not joined by OR if the service would reject one of them within an OR', () => {
     expect(queriesOf(['rain -is:nullcast', 'snow', 'ice'])).toEqual([
       'rain -is:nullcast',
       'snow OR ice',

@@ -20,7 +20,7 @@ function lines(file: string): string[] {
   return readFileSync(path.join(folder, file), 'utf8').trim().split('\n');
 }
 
-describe.skipIf(folder === '')('real posts (MILLRACE_REAL_DATA)', () => {
+describe.skipIf(folder === '')('real posts (needs MILLRACE_REAL_DATA)', () => {
   it.each(['search', 'historical'] as const)(
     'have the same index terms in both formats, for %s',
     product => {
@@ -36,7 +36,7 @@ describe.skipIf(folder === '')('real posts (MILLRACE_REAL_DATA)', () => {
     },
   );
 
-  it('match the rules that the service lists in them', () => {
+  it('match the rules that the service lists in their matching_rules', () => {
     const claims = ['activity-gnacs', 'activity-gnip4j'].flatMap(file =>
       posts(file).flatMap(post => post.matchingRules.map(({ value }) => ({ post, value }))),
     );
@@ -48,7 +48,7 @@ describe.skipIf(folder === '')('real posts (MILLRACE_REAL_DATA)', () => {
     expect(answers.filter(({ matches }) => !matches)).toEqual([]);
   });
 
-  it('match many real rules together as they match each rule alone', () => {
+  it('match many real rules compiled together as they match each rule alone', () => {
     const rules = lines('rules.jsonl').flatMap(line => {
       const { value } = JSON.parse(line) as { value: string };
       const { tree } = checkRule(value, { product: 'historical' });

@@ -13,7 +13,7 @@ interface RealRule {
 const folder = process.env.MILLRACE_REAL_DATA;
 const product = 'replay';
 
-describe.skipIf(folder === undefined)('real rules (MILLRACE_REAL_DATA names their folder)', () => {
+describe.skipIf(folder === undefined)('real rules (needs MILLRACE_REAL_DATA)', () => {
   const rules: RealRule[] =
     folder === undefined
       ? []
@@ -26,13 +26,13 @@ describe.skipIf(folder === undefined)('real rules (MILLRACE_REAL_DATA names thei
       .problems.filter(({ severity }) => severity === 'error')
       .map(({ code }) => code);
 
-  test('are invalid exactly if a quote or parenthesis is unclosed', () => {
+  test('are invalid exactly if a quote or parenthesis is not closed', () => {
     const told = rules.filter(rule => rule.balanced !== undefined);
     expect(told.length).toBeGreaterThan(0);
     for (const { value, balanced } of told) expect(codesOf(value).length === 0).toBe(balanced);
   });
 
-  test('of version 1.0 are invalid until their suggestions are applied', () => {
+  test('with operators of version 1.0 are invalid until their suggestions are applied', () => {
     const old = rules.filter(({ value }) => codesOf(value).includes('R016'));
     const mended = old.map(({ value }) =>
       applySuggestions(
@@ -50,7 +50,7 @@ describe.skipIf(folder === undefined)('real rules (MILLRACE_REAL_DATA names thei
   const others = rules.filter(({ balanced }) => balanced === undefined);
   const codesOfOther = (value: string) => codesOf(value).filter(code => code !== 'R016');
 
-  test('are valid in all other cases unless they are too long', () => {
+  test('with closed quotes and parentheses are valid unless they are too long', () => {
     for (const { value } of others)
       expect(codesOfOther(value), value).toEqual(value.length > 2048 ? ['R001'] : []);
   });

@@ -88,7 +88,7 @@ describe('the budget of a search', () => {
     ['rules', { requests: 3 }, RULES],
     ['rules', { posts: 35 }, RULES],
   ] as const)(
-    'of %s is never exceeded, and later runs find the remaining posts: %j',
+    'is never exceeded in a search for %s, and later runs find the remaining posts: %j',
     async (_what, budget, options) => {
       const { requests = Number.POSITIVE_INFINITY, posts = Number.POSITIVE_INFINITY } =
         budget as Budget;
@@ -116,7 +116,7 @@ describe('the budget of a search', () => {
     },
   );
 
-  it('does not affect a search for which it is just enough', async () => {
+  it('does not affect a search that needs exactly the budget', async () => {
     const whole = await ended(search(acme, QUERY));
     const { requests } = whole;
     const again = await ended(search(acme, { ...QUERY, budget: { requests } }));
@@ -131,7 +131,7 @@ describe('the budget of a search', () => {
     );
   });
 
-  it('is spent to the last post if pages are full', async () => {
+  it('is used up to the last post if pages are full', async () => {
     const run = await ended(search(acme, { ...QUERY, budget: { posts: 30 } }));
     expect([run.requests, run.received, run.error?.reason]).toEqual([3, 30, 'budget']);
   });
@@ -167,7 +167,7 @@ describe('the budget of a search', () => {
   }
 
   it.each(['jsonl', 'jsonl.gz', 'parquet'])(
-    'applies to each run with a checkpoint, and all paid posts are committed: %s',
+    'limits each run with a checkpoint, and all paid posts are committed: %s',
     async kind => {
       const folder = await temporaryFolder();
       const checkpoint = path.join(folder, 'checkpoint.json');
@@ -192,7 +192,7 @@ describe('the budget of a search', () => {
     },
   );
 
-  it('applies to each run of committed(), and all paid posts are committed', async () => {
+  it('limits each run of committed(), and all paid posts are committed', async () => {
     let saved: string | undefined;
     const rows: string[] = [];
     const { posts } = await ended(search(acme, QUERY));
@@ -210,7 +210,7 @@ describe('the budget of a search', () => {
     expect(rows).toEqual(idsOf(posts));
   });
 
-  it('applies to each run of tee(), and all paid posts are committed in every branch', async () => {
+  it('limits each run of tee(), and all paid posts are committed in every branch', async () => {
     const folder = await temporaryFolder();
     const checkpoint = path.join(folder, 'checkpoint.json');
     const { posts } = await ended(search(acme, QUERY));
@@ -233,7 +233,7 @@ describe('the budget of a search', () => {
   });
 
   it.each([1, 3, 1000])(
-    'applies to each run of tee() with committed() of %i rows, and all paid posts are committed',
+    'limits each run of tee() with committed() of %i rows, and all paid posts are committed',
     async rows => {
       const folder = await temporaryFolder();
       const { posts } = await ended(search(acme, QUERY));
@@ -251,7 +251,7 @@ describe('the budget of a search', () => {
     },
   );
 
-  it('does not split a range that committed() has to write again', async () => {
+  it('ends no run in the middle of a range that committed() has to write again', async () => {
     let saved: string | undefined;
     let rows: string[] = [];
     let fails = true;
@@ -284,7 +284,7 @@ describe('the budget of a search', () => {
     expect(rows).toEqual(idsOf(posts));
   });
 
-  it('causes an OptionError if the search could not keep it', () => {
+  it('causes an OptionError if a search could not respect it', () => {
     const refused = (options: object) => () => search(acme, { ...QUERY, ...options });
     expect(refused({ budget: { posts: 9 } })).toThrow(OptionError);
     expect(refused({ budget: { posts: 9 } })).toThrow(

@@ -27,7 +27,7 @@ const expected: CountBucket[] = Array.from({ length: 720 }, (_, i) => {
 });
 
 describe('the buckets of counts()', () => {
-  it('are those of every page, including partial buckets', async () => {
+  it('are those of every page, including partial buckets at the ends of the window', async () => {
     const all = await pipeline(counts(testAccount(server), SNOW), collect());
     expect(all).toEqual(expected);
     expect(server.received.length).toBe(8);
@@ -37,7 +37,7 @@ describe('the buckets of counts()', () => {
     expect(second?.params).toEqual({ ...first?.params, next: expect.any(String) });
   });
 
-  it('cover the whole window even in a process with a shard', async () => {
+  it('cover the whole window even if the account has a shard', async () => {
     const shard = { index: 2, of: 8 };
     const shared = testAccount(server, { shard });
     expect(await pipeline(counts(shared, SNOW), collect())).toEqual(expected);
@@ -77,7 +77,7 @@ describe('the buckets of counts()', () => {
     },
   );
 
-  it('continue from any cursor', async () => {
+  it('continue from any cursor with the remaining buckets', async () => {
     let seen = 0;
     for await (const { items, cursor } of counts(testAccount(server), SNOW).batches()) {
       seen += items.length;
@@ -88,7 +88,7 @@ describe('the buckets of counts()', () => {
     expect(seen).toBe(720);
   });
 
-  it('are each returned exactly once despite faults', async () => {
+  it('are each returned exactly once despite faults of the service', async () => {
     const page = { results: [{ timePeriod: '202401010000', count: 1 }], totalCount: 1, ...ECHO };
     server.script.push(
       status(503),
@@ -102,7 +102,7 @@ describe('the buckets of counts()', () => {
     expect(await pipeline(counts(testAccount(server), SNOW), collect())).toEqual(expected);
   });
 
-  it('advance the fraction and the received count of the progress', async () => {
+  it('increase the fraction and the received count of the progress', async () => {
     const progress = new Progress();
     const fractions: number[] = [];
     for await (const _batch of counts(testAccount(server), SNOW).batches({ progress }))
@@ -123,7 +123,7 @@ describe('the buckets of counts()', () => {
     ['query', { query: '' }],
     ['product', { product: 'all' }],
     ['toDate', { toDate: '202401010000' }],
-  ])('are not requested with a bad %s, which causes an OptionError', (option, options) => {
+  ])('are not requested with an invalid %s, which causes an OptionError', (option, options) => {
     const act = () => counts(testAccount(server), { ...SNOW, ...options } as CountsOptions);
     expect(act).toThrow(OptionError);
     expect(act).toThrow(`\`${option}\``);
@@ -159,7 +159,7 @@ describe('the buckets of counts()', () => {
     ],
     ['another bucket', buckets([], { requestParameters: { bucket: 'day' } }), 'bucket'],
     ['other dates', buckets([], { requestParameters: { fromDate: '202401020000' } }), 'fromDate'],
-  ])('cause an error for %s', async (_what, reply, message) => {
+  ])('cause an error for a response with %s', async (_what, reply, message) => {
     const thrown = () =>
       pipeline(counts(testAccount(server), SNOW), collect()).catch((caught: unknown) => caught);
     server.script.push(reply);
@@ -193,21 +193,21 @@ describe('the buckets of counts()', () => {
     ['a bucket twice', [page([...hours(0, 720), ...hours(7, 8)])], 'the bucket 202401010700 twice'],
     ['a bucket in two pages', [page(hours(0, 9), 'a'), page(hours(8, 720))], '202401010800 twice'],
     ['the same page twice', [page(hours(0, 9), 'a'), page(hours(0, 9), 'b')], '010000 twice'],
-  ])('cause an IncompleteError with %s', async (_what, replies, message) => {
+  ])('cause an IncompleteError after %s', async (_what, replies, message) => {
     server.script.push(...replies);
     const error = await gathered().catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(replies.length > 1 ? IncompleteError : DataError);
     expect((error as Error).message).toContain(message);
   });
 
-  it('are complete whatever the order of the pages', async () => {
+  it('are complete whatever the order of the pages and of the buckets on a page', async () => {
     const parts = [hours(300, 400), hours(0, 100).reverse(), hours(400, 720), hours(100, 300)];
     for (const [i, part] of parts.entries())
       server.script.push(page(part, i < 3 ? `token ${i}` : undefined));
     expect((await gathered()).length).toBe(720);
   });
 
-  it('must reach an end of the window if they start with a `next` token', async () => {
+  it('cause an error if they start at a `next` token and reach no end of the window', async () => {
     server.script.push(page(hours(500, 720)));
     expect((await gathered({ next: 'token' })).length).toBe(220);
     server.script.push(page(hours(0, 200).reverse()));
@@ -216,7 +216,7 @@ describe('the buckets of counts()', () => {
     await expect(gathered({ next: 'token' })).rejects.toThrow('skipped the bucket 202401302300');
   });
 
-  it('may start within an hour and end within an hour', async () => {
+  it('may start and end within an hour', async () => {
     const dates = { fromDate: '202401010030', toDate: '202401010230' };
     for (const periods of [
       ['202401010030', '202401010100', '202401010200'],

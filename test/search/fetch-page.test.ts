@@ -9,7 +9,7 @@ import { SNOW } from './scripted-search.js';
 
 setUpFaultyServer();
 
-describe('an invalid response ends a search', () => {
+describe('a search that receives an invalid response', () => {
   const page = (more: object) =>
     raw(JSON.stringify({ results: [{ id_str: '1' }], ...ECHO, ...more }));
   const params = (more: object) =>
@@ -20,9 +20,9 @@ describe('an invalid response ends a search', () => {
     ['results that are an object', raw('{"results":{}}')],
     ['an array', raw('[]')],
     ['text', raw('<html>Welcome</html>')],
-    ['JSON with something behind it', raw(`${JSON.stringify(PAGE)} {}`)],
-    ['JSON with a comma missing', raw('{"results":[{} {}]}')],
-    ['JSON that is wrong around its results', raw('{"results":[{}], next: 1}')],
+    ['JSON followed by another document', raw(`${JSON.stringify(PAGE)} {}`)],
+    ['JSON without a comma between results', raw('{"results":[{} {}]}')],
+    ['JSON that is invalid outside its results', raw('{"results":[{}], next: 1}')],
     ['results twice', raw('{"results":[{}],"results":[{}]}')],
     ['a result that is text', page({ results: ['post'] })],
     ['a result that is null', page({ results: [null] })],
@@ -31,11 +31,11 @@ describe('an invalid response ends a search', () => {
     ['other dates', params({ fromDate: '202401010001' })],
     ['other dates at the end', params({ toDate: '202402010000' })],
     ['another maxResults', params({ maxResults: 100 })],
-    ['a date that is none', params({ fromDate: 'yesterday' })],
+    ['an invalid date', params({ fromDate: 'yesterday' })],
     ['request parameters that are text', page({ requestParameters: 'same' })],
   ];
 
-  it.each(wrong)('with an error for %s', async (_what, reply) => {
+  it.each(wrong)('ends with an error for %s', async (_what, reply) => {
     server.script.push(reply);
     const { found, error } = await run();
     expect(error).toBeInstanceOf(DataError);
@@ -49,7 +49,7 @@ describe('an invalid response ends a search', () => {
     expect(server.received.length).toBe(3);
   });
 
-  it('with the number of the damaged result in its page', async () => {
+  it('passes the number of a damaged result in its page to onDamaged', async () => {
     server.script.push(page({ results: [{ id_str: '1' }, { id_str: '2' }, { text: 'no id' }] }));
     const numbers: unknown[] = [];
     const onDamaged = ({ record }: { readonly record?: number | undefined }) =>
@@ -58,7 +58,7 @@ describe('an invalid response ends a search', () => {
     expect(numbers).toEqual([3]);
   });
 
-  it('with an error if `next` is the same as on the page before', async () => {
+  it('ends with an error if the `next` token is the same as on the previous page', async () => {
     server.script.push(page({ next: 'a' }), page({ next: 'b' }), page({ next: 'b' }));
     const { found, error } = await run();
     expect(error).toBeInstanceOf(IncompleteError);
@@ -67,7 +67,7 @@ describe('an invalid response ends a search', () => {
     expect(server.received.length).toBe(3);
   });
 
-  it('with an error if `next` forms a cycle', async () => {
+  it('ends with an error if the `next` tokens form a cycle', async () => {
     for (let i = 0; i < 3; i++)
       for (const next of ['a', 'b', 'c']) server.script.push(page({ next }));
     // This page ends the search if the search does not notice the cycle.
@@ -78,7 +78,7 @@ describe('an invalid response ends a search', () => {
     expect(found.length).toBe(3);
   });
 
-  it('with an error if a resumed run receives an earlier `next` again', async () => {
+  it('ends with an error if a resumed run receives an earlier `next` token again', async () => {
     server.script.push(page({ next: 'a' }), page({ next: 'b' }));
     const first = await run({ pages: 1 });
     server.script.unshift(page({ next: 'a' }));
@@ -86,7 +86,7 @@ describe('an invalid response ends a search', () => {
     expect((error as Error).message).toContain('repeats');
   });
 
-  it('with an error if the default dates change from page to page', async () => {
+  it('ends with an error if the default dates change from page to page', async () => {
     const moved = (toDate: string) =>
       page({ next: toDate, requestParameters: { fromDate: '202401010000', toDate } });
     const { fromDate: _f, toDate: _t, ...undated } = SNOW;

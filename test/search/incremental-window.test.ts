@@ -41,7 +41,7 @@ import {
 setUpService();
 
 describe('search() with `incremental`', () => {
-  describe('within the same minute', () => {
+  describe('in a second run within the same minute', () => {
     const again = async () => {
       const folder = await temporaryFolder();
       service.clock.set(floorTo(MINUTE, START));
@@ -76,7 +76,7 @@ describe('search() with `incremental`', () => {
     });
   });
 
-  it('requests no minutes in the future of the service if the local clock is ahead', async () => {
+  it('requests no minutes that are still in the future of the service if the local clock is ahead', async () => {
     const folder = await temporaryFolder();
     service.clock.set(START);
     const ahead = () => {

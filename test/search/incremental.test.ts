@@ -65,7 +65,7 @@ describe('search() with `incremental`', () => {
       expect(second.posts).toBe(first.posts + (second.added ?? 0));
     });
 
-    it('appends to the files of days', async () => {
+    it('appends to the files of the days', async () => {
       const { folder, second } = await runTwice();
       const days = ['2024-05-08.jsonl', '2024-05-09.jsonl', '2024-05-10.jsonl'];
       expect(await readdir(folder)).toEqual([...days, 'checkpoint.json']);

@@ -61,7 +61,7 @@ describe('preview()', () => {
     { slices: 40 },
     { shard: { index: 2, of: 3 } },
     { maxResults: 500 },
-  ])('predicts the posts and requests correctly with %j', async option => {
+  ])('predicts the posts and requests of a search with %j', async option => {
     const options = { ...QUERY, ...option };
     const { posts, requests } = await preview(acme, options);
     const found = await taken(options);
@@ -83,7 +83,7 @@ describe('preview()', () => {
     expect(await taken(nothing)).toEqual({ posts: 0, requests: 1 });
   });
 
-  it('adds up the queries that rules are packed into', async () => {
+  it('adds up the posts and requests of all queries that the rules are packed into', async () => {
     const { posts, requests, queries } = await preview(acme, RULES);
     expect(queries.map(({ query }) => query)).toEqual(['coffee OR new', 'good day', 'good']);
     expect(posts).toBe(queries.reduce((sum, one) => sum + one.posts, 0));
@@ -92,12 +92,12 @@ describe('preview()', () => {
     expect(posts).toBeGreaterThan(found.posts);
   });
 
-  it('throws for the options for which search throws', async () => {
+  it('throws for the same options as search()', async () => {
     await expect(preview(acme, { ...QUERY, query: '-x' })).rejects.toThrow(OptionError);
     await expect(preview(acme, { ...RULES, rules: [] })).rejects.toThrow(OptionError);
   });
 
-  it('rejects with an HttpError if the service refuses the counts', async () => {
+  it('rejects with an HttpError if the service rejects the request for counts', async () => {
     service.faults.plant({ kind: 'status', status: 401 });
     await expect(preview(acme, QUERY)).rejects.toThrow(HttpError);
     service.faults.clear();

@@ -8,7 +8,7 @@ import { batchesOf, bytesOf, SNOW, server, setUpServer } from './scripted-search
 setUpServer();
 
 describe('the cursor of a search', () => {
-  it('continues right after its batch, even after a round trip through JSON', async () => {
+  it('continues right after its batch, even after it was converted to JSON and back', async () => {
     const posts = januaryPosts(47);
     server.otherwise = searchPages(posts);
     const acme = testAccount(server);
@@ -36,7 +36,7 @@ describe('the cursor of a search', () => {
     expect(server.received.at(-1)?.params).not.toHaveProperty('toDate');
   });
 
-  it('counts posts of the previous run towards a limit, and reaches a higher limit exactly', async () => {
+  it('counts the posts of the previous run towards a limit, and reaches a higher limit exactly', async () => {
     const posts = januaryPosts(47);
     server.otherwise = searchPages(posts);
     const acme = testAccount(server);
@@ -57,7 +57,7 @@ describe('the cursor of a search', () => {
     }
   });
 
-  it('causes an OptionError that names the difference if the request differs', async () => {
+  it('causes an OptionError that names the difference if the request has changed', async () => {
     server.otherwise = searchPages(januaryPosts(25));
     const [first] = await batchesOf(search(testAccount(server), SNOW));
     const resume = first?.cursor;

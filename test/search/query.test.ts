@@ -71,11 +71,11 @@ describe('the options of search()', () => {
     { maxResults: 500 },
     { fromDate: '200603210000' },
     { product: '30day' as const, fromDate: new Date(now - 31 * DAY), toDate: undefined },
-  ])('are accepted at their limits: %#', options => {
+  ])('are accepted at their limits (case %#)', options => {
     expect(() => search(testAccount(server), { ...SNOW, ...options })).not.toThrow();
   });
 
-  it('cause an OptionError if they or the account are missing', () => {
+  it('cause an OptionError if they are missing, and so does a missing account', () => {
     const call = unchecked<(...args: unknown[]) => unknown>(search);
     expect(() => call(testAccount(server))).toThrow(OptionError);
     expect(() => call({ baseUrl: server.url }, SNOW)).toThrow(OptionError);

@@ -197,7 +197,7 @@ describe('a sliced search', () => {
     expect(first.cursors.at(-1)).toMatchObject({ done: true, slice: 3 });
   });
 
-  it('delivers everything before a failed slice, and then rejects with a cursor to continue from', async () => {
+  it('delivers everything before a slice that fails, and then rejects with a cursor to continue from', async () => {
     const failing = sliceDates(JANUARY, 5)[2]!;
     server.otherwise = (response, request) =>
       request.params.toDate === failing.toDate
@@ -227,7 +227,7 @@ describe('a sliced search', () => {
     expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
   });
 
-  it('uses one rate limit for all slices', async () => {
+  it('applies one rate limit to all slices together', async () => {
     const arrivals: number[] = [];
     server.otherwise = (response, request) => {
       arrivals.push(performance.now());

@@ -68,7 +68,7 @@ describe('a search continues and delivers every post exactly once', () => {
 
 describe('a search that cannot continue', () => {
   it.each([400, 401, 404, 422])(
-    'throws the HttpError %i itself if its first page fails',
+    'throws the HttpError %i unchanged if its first page fails',
     async code => {
       server.script.push(status(code, '{"error":{"message":"No."}}'));
       const { found, error } = await run();
@@ -79,7 +79,7 @@ describe('a search that cannot continue', () => {
     },
   );
 
-  it('throws the ConnectionError itself if the first page fails', async () => {
+  it('throws the ConnectionError unchanged if its first page fails', async () => {
     server.otherwise = reset;
     const { error } = await run();
     expect(error).toBeInstanceOf(ConnectionError);
@@ -117,7 +117,7 @@ describe('a search that cannot continue', () => {
     },
   );
 
-  it('reports only the minutes up to the last delivered post as missing, also if it fails after a resume', async () => {
+  it('reports only the minutes up to the last delivered post as missing, even after a resume', async () => {
     const upTo = (count: number) => {
       const { at } = POSTS[count - 1] ?? { at: Number.NaN };
       return [`posts from 202401010000 to ${formatTimestamp(at + MINUTE)}`];

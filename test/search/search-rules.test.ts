@@ -112,7 +112,7 @@ describe('search() with `rules`', () => {
     );
   });
 
-  it('reports the least number of requests at the start, and sends each query once', async () => {
+  it('reports the expected number of requests at the start, and sends each query once', async () => {
     const told: PackedQueries[] = [];
     const progress = new Progress();
     const notes = new Set<string | undefined>();
@@ -189,7 +189,7 @@ describe('search() with `rules`', () => {
     expect(sorted(tagged(posts))).toEqual(sorted(tagged(await run(options))));
   });
 
-  it('searches its shard of the window with each query', async () => {
+  it('restricts each query to its shard of the window', async () => {
     const whole = await run(THREE);
     const shards = [1, 2].map(index => run({ ...THREE, shard: { index, of: 2 } }));
     const parts = (await Promise.all(shards)).flat();
@@ -310,7 +310,7 @@ describe('search() with `rules`', () => {
     });
   });
 
-  it('throws an OptionError for options of a single query, and for rules that fit no query', () => {
+  it('throws an OptionError for options of a search for one query, and for a rule that does not fit into a query', () => {
     const refused = (options: object) => () => search(local(), { ...THREE, ...options });
     for (const [name, value] of Object.entries({
       query: 'x',

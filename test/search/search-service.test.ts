@@ -95,7 +95,7 @@ describe('search() of the local service', () => {
     for (const post of posts) expect(post.tags).toEqual(['weather ☃']);
   });
 
-  it('finds as many posts as counts() counts in the default window and in more than 31 days', async () => {
+  it('finds as many posts as counts() counts, both in the default window and in more than 31 days', async () => {
     expect((await linesOf({ query: 'rain', product: '30day' })).length).toBeGreaterThan(20);
     const to = service.clock.now();
     const long = { fromDate: new Date(to - 100 * DAY), toDate: new Date(to - HOUR) };
@@ -154,7 +154,7 @@ describe('search() of the local service', () => {
     }
   });
 
-  it('counts posts from before a timeout towards its limit', async () => {
+  it('counts the same posts with counts() even if the service times out', async () => {
     const options = { query: 'rain', product: 'fullarchive', ...threeDays() } as const;
     const whole = await pipeline(counts(local(), options), collect());
     service.faults.plant({ kind: 'counts-timeout', buckets: 5, times: 3 });

@@ -18,7 +18,7 @@ describe('search()', () => {
     expect(server.received.length).toBe(5);
   });
 
-  it('repeats the same request with the `next` token of the previous page', async () => {
+  it('repeats the same request for each page with the `next` token of the previous page', async () => {
     server.otherwise = searchPages(januaryPosts(25));
     await batchesOf(search(testAccount(server), { ...SNOW, tag: 'weather' }));
     const [first, second, third] = server.received.map(({ params }) => params);
@@ -141,7 +141,7 @@ describe('search()', () => {
     expect(bytesOf(second)).toEqual(bytesOf(first));
   });
 
-  it('requests one page ahead of its consumer', async () => {
+  it('requests one page before its consumer needs the page', async () => {
     server.otherwise = searchPages(januaryPosts(50));
     const batches = search(testAccount(server), SNOW).batches()[Symbol.asyncIterator]();
     for (let page = 1; page <= 3; page++) {
@@ -153,7 +153,7 @@ describe('search()', () => {
     await batches.return?.();
   });
 
-  it('reports the failure of a page requested ahead only when its turn comes', async () => {
+  it('reports the failure of a page that it requested ahead only when the consumer needs the page', async () => {
     server.script.push(searchPages(januaryPosts(15)));
     server.otherwise = raw('{"nothing":true}');
     const batches = search(testAccount(server), SNOW).batches()[Symbol.asyncIterator]();
@@ -194,7 +194,7 @@ describe('the limit of a search', () => {
     },
   );
 
-  it('of posts makes pages as small as possible, from 10 to 500 posts', async () => {
+  it('of posts determines the page size, from 10 to 500 posts', async () => {
     server.otherwise = searchPages(januaryPosts(600));
     const { maxResults: _unset, ...options } = SNOW;
     for (const limit of [undefined, 3, 123, 5000])
@@ -241,7 +241,7 @@ describe('the progress of a search', () => {
     expect(fractions.at(-1)).toBe(1);
   });
 
-  it('counts the received bytes as they are compressed', async () => {
+  it('counts the received bytes before decompression', async () => {
     const { posts, progress } = await watched();
     expect(progress.receivedBytes).toBeGreaterThan(100);
     expect(progress.receivedBytes).toBeLessThan(posts.map(({ bytes }) => bytes).join().length);

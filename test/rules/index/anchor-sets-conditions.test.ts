@@ -48,7 +48,7 @@ function requiredTerms(
   return condition && rarestSet(anchorSets(condition, frequency), frequency);
 }
 
-describe('the terms that a post must have to match a rule', () => {
+describe('the index terms of a rule, at least one of which every matching post contains,', () => {
   it.each([
     ['snow', ['snow']],
     ['the snow', ['snow']],
@@ -69,14 +69,14 @@ describe('the terms that a post must have to match a rule', () => {
     expect(requiredTerms(rule, 'search')).toEqual(terms);
   });
 
-  it('are trigrams for a fragment of text if the product has operators for fragments', () => {
+  it('are trigrams of a text fragment if the product has operators for fragments', () => {
     const terms = (rule: string) => requiredTerms(rule, 'replay');
     expect(terms('contains:SNOW')).toEqual(['contains:sno']);
     expect(terms('url_contains:"b.c"')).toEqual(['url_contains:b.c']);
     expect(terms('contains:no')).toBeUndefined();
   });
 
-  it('are the rarest terms by the frequency that the caller passes', () => {
+  it('are the rarest terms according to the frequencies that the caller passes', () => {
     const common = new Set(['#winter']);
     expect(
       requiredTerms('(snow OR sledge) #winter', 'search', term => (common.has(term) ? 0.5 : 0.01)),
@@ -117,7 +117,7 @@ describe('the index condition of a rule', () => {
   });
 
   it.each(PRODUCTS)(
-    'selects all matching posts, and only these if it is exact, for %s',
+    'selects all matching posts, and no other posts if it is exact, for %s',
     product => {
       const seen = { selected: 0, exact: 0, matched: 0 };
       fc.assert(

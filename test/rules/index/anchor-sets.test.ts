@@ -36,8 +36,8 @@ type Sets = typeof arbitrarySets extends fc.Arbitrary<infer Value> ? Value : nev
 const costIn = ({ ratios }: Sets, set: readonly number[]) =>
   set.reduce((sum, term) => sum + ratios[term]!, 0);
 
-describe('the choice of terms to index a rule by', () => {
-  it('adds up the frequencies of the terms of a set as its cost', () => {
+describe('the choice of terms by which a rule is indexed', () => {
+  it('adds up the frequencies of a set of terms as the cost of the set', () => {
     fc.assert(
       fc.property(arbitrarySets, given => {
         const { ints, positions, frequencies } = encoded(given);
@@ -47,7 +47,7 @@ describe('the choice of terms to index a rule by', () => {
     );
   });
 
-  it('takes the first set with the least cost', () => {
+  it('selects the first set with the lowest cost', () => {
     fc.assert(
       fc.property(arbitrarySets, given => {
         const { ints, positions, start, end, frequencies } = encoded(given);
@@ -59,7 +59,7 @@ describe('the choice of terms to index a rule by', () => {
     );
   });
 
-  it('takes the rarest single term outside the current set as the second term', () => {
+  it('selects the rarest single term outside the current set as the second term', () => {
     fc.assert(
       fc.property(arbitrarySets, fc.nat(), (given, place) => {
         const { ints, positions, start, end, frequencies } = encoded(given);

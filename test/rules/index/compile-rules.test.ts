@@ -22,7 +22,7 @@ import {
 } from '../match/arbitrary-matching-post.js';
 
 describe.each(PRODUCTS)('many rules compiled together for %s', product => {
-  it('match the same posts as each rule on its own, in both formats', () => {
+  it('match the same posts as each rule alone, in both formats', () => {
     let matched = 0;
     fc.assert(
       fc.property(
@@ -46,7 +46,7 @@ describe.each(PRODUCTS)('many rules compiled together for %s', product => {
     expect(matched).toBeGreaterThan(500);
   });
 
-  it('match correctly while rules are added and deleted and terms change their frequency', () => {
+  it('match the correct posts while rules are added and deleted and terms change their frequency', () => {
     const step = fc.oneof(
       fc.record({ do: fc.constant('add' as const), rule: acceptedRule(product, VOCABULARY) }),
       fc.record({ do: fc.constant('delete' as const), which: fc.nat() }),
@@ -89,7 +89,7 @@ describe.each(PRODUCTS)('many rules compiled together for %s', product => {
 });
 
 describe('the matcher of compileRules', () => {
-  it('returns matching rules in order of addition, with a new rule in the place of a deleted one', () => {
+  it('returns matching rules in the order of addition, with a new rule in the place of a deleted rule', () => {
     const matcher = compileRules([
       { value: 'snow', tag: 'weather', id: '9007199254740993' },
       { value: 'deep', id: '2' },
@@ -165,12 +165,12 @@ describe('the matcher of compileRules', () => {
     expect(() => compileRules([{} as Rule])).toThrow('a rule has a `value`');
   });
 
-  it('finds 3,000 rules that match one post', () => {
+  it('returns all of 3,000 rules that match one post', () => {
     const rules = Array.from({ length: 3_000 }, (_, i) => ({ value: 'snow', id: String(i) }));
     expect(compileRules(rules).match(postOf('snow'))).toHaveLength(3_000);
   });
 
-  it('matches its last term whatever its number of terms', () => {
+  it('matches its first and its last term, for any number of terms', () => {
     for (const terms of [63, 64, 2_047, 2_048, 2_049, 4_096]) {
       const matcher = compileRules(Array.from({ length: terms }, (_, i) => ({ value: `w${i}` })));
       expect(matcher.match(postOf(`w0 w${terms - 1}`)), `${terms} terms`).toHaveLength(2);
@@ -186,7 +186,7 @@ describe('the matcher of compileRules', () => {
   });
 });
 
-describe('an unusual rule', () => {
+describe('an unusual rule in compileRules', () => {
   it('with a phrase matches only if words that touch in the phrase also touch in the post', () => {
     const matcher = compileRules([{ value: '"東京 snow"' }]);
     expect(matcher.match(postOf('東京 snow'))).toHaveLength(1);
@@ -194,7 +194,7 @@ describe('an unusual rule', () => {
       expect(matcher.match(postOf(text))).toHaveLength(0);
   });
 
-  it('without a term to index is compared with every post', () => {
+  it('without a term to index matches posts without that term', () => {
     const matcher = compileRules([{ value: 'contains:no' }, { value: 'followers_count:0' }]);
     expect(matcher.match(postOf('snowing'))).toHaveLength(2);
     expect(checkRule('contains:no', { product: 'historical' }).problems).toEqual([]);

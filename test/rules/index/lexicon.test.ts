@@ -14,7 +14,7 @@ function kindOf(term: string): string {
 }
 
 describe('the term numbers of a rule index', () => {
-  it('exist for exactly the terms in use', () => {
+  it('exist for exactly the terms that rules use', () => {
     const step = fc.tuple(fc.boolean(), term);
     fc.assert(
       fc.property(

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { Postings } from '../../../src/rules/index/rule-anchors.js';
 import { bySuite } from '../../suite.js';
 
-describe('Postings', () => {
-  it('list the rules of each term after any additions and removals', () => {
+describe('Postings, the lists of rules by term,', () => {
+  it('contain the rules of each term after any additions and removals', () => {
     const step = fc.record({ adds: fc.boolean(), term: fc.nat(5), rule: fc.nat(9) });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 300 }), steps => {

@@ -35,7 +35,7 @@ function matchAll(rules: SharedRules, posts: readonly Activity[]): (readonly num
 
 describe('rules shared between threads', () => {
   it.each(PRODUCTS)(
-    'match the same posts as separate rules, whatever terms they are indexed by, for %s',
+    'match the same posts as separate rules, by whatever terms they are indexed, for %s',
     product => {
       let matched = 0;
       fc.assert(
@@ -75,7 +75,7 @@ describe('rules shared between threads', () => {
     expect(SharedMatcher.of(copy)).not.toBe(SharedMatcher.of(shared));
   });
 
-  it('are re-indexed by rarer terms without affecting a match that is running', () => {
+  it('are re-indexed by rarer terms without affecting a match that is still running', () => {
     // The index expects `zebra` to be rare, but every post contains it.
     const rules = Array.from({ length: 50 }, (_, n) => ({ value: `zebra word${n}` }));
     const frequency = (term: string) => (term === 'zebra' ? 0.001 : 0.5);
@@ -107,7 +107,7 @@ describe('rules shared between threads', () => {
     for (let round = 0; round < 3; round++) expect(matchAll(shared, [post])).toEqual([[0]]);
   });
 
-  it('are added to a post in the same bytes as by `withMatchingRules`', () => {
+  it('are added to a post with the same bytes as `withMatchingRules` writes', () => {
     const text = fc.oneof(
       fc.constantFrom(null, undefined, '', 'a"\\\n', '天気', '\ud800', '\u0000'),
       fc.string({ maxLength: 10 }),

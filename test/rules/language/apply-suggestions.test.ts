@@ -67,7 +67,7 @@ test.each([
   expect(left).toEqual([]);
 });
 
-test('a removed operator without a successor has no suggestion', () => {
+test('an operator that was removed without a successor has no suggestion', () => {
   for (const text of [
     'influence_score:10',
     'influence_topic:"a b"',
@@ -86,7 +86,7 @@ test('a removed operator without a successor has no suggestion', () => {
   }
 });
 
-test('applySuggestions applies only suggestions marked certain if the caller selects these', () => {
+test('applySuggestions can be limited to the suggestions marked as certain', () => {
   const text = 'country_code:us has:vidoes';
   const { problems } = checkRule(text, { product });
   const certain = problems.filter(({ suggestion }) => suggestion?.certain);
@@ -138,7 +138,7 @@ test('a valid rule stays valid when the suggestions of its warnings are applied'
 });
 
 test.each(['has:lang', '(()(', 'cat has:vidoes lang:q'])(
-  'the rule %j has no suggestions, because they would not make it valid',
+  'the rule %j has no suggestions, because no suggestion would make it valid',
   text => {
     const { problems } = checkRule(text, { product });
     expect(problems.some(({ severity }) => severity === 'error')).toBe(true);
@@ -146,7 +146,7 @@ test.each(['has:lang', '(()(', 'cat has:vidoes lang:q'])(
   },
 );
 
-test('the note of a problem contains a suggestion that is not offered as an edit', () => {
+test('the note of a problem can name a fix that is not offered as a suggestion', () => {
   const { problems } = checkRule('has:lang', { product });
   expect(problems.find(({ code }) => code === 'R016')?.note).toContain('-lang:und');
 });

@@ -85,13 +85,13 @@ describe('serviceMessage', () => {
     );
   });
 
-  test('contains two problems for the rule has:polls alone', () => {
+  test('contains two problems for the rule has:polls, which is alone', () => {
     expect(messageOf('has:polls', 'search')).toMatch(
       /^is\/has\/lang cannot be used as a standalone operator \(at position 1\)\nReference to invalid operator 'has:polls'\./,
     );
   });
 
-  test('contains no warnings', () => {
+  test('does not contain warnings', () => {
     const { problems } = checkRule('cat or dog', { product: 'search' });
     expect(problems).not.toEqual([]);
     expect(serviceMessage(problems)).toBe('');

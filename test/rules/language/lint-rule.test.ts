@@ -86,7 +86,7 @@ test.each([
   expect(checkRule(text, { product }).problems).toEqual([]);
 });
 
-test('checkRule reports no warning for text that an error already suggests to change', () => {
+test('checkRule reports no warning for text that an error already suggests changing', () => {
   const text = '“cat dog” bird';
   const { problems } = checkRule(text, { product });
   expect(problems.map(({ code }) => code)).toEqual(['R003']);

@@ -393,8 +393,8 @@ describe('a sample operator', () => {
   });
 });
 
-describe('a link without a short URL', () => {
-  it('does not get the target of another link without a short URL in the activity_streams format', () => {
+describe('a link without a short URL in an activity_streams post', () => {
+  it('does not get the target of another link without a short URL', () => {
     const urls = [{ expanded_url: 'http://b.a' }];
     const gnip = { urls: [{ expanded_url: 'http://snow.com' }] };
     const post = { id: 'tag:1', postedTime: 'x', body: '', twitter_entities: { urls }, gnip };
@@ -403,7 +403,7 @@ describe('a link without a short URL', () => {
   });
 });
 
-describe('the two formats of a post', () => {
+describe('both formats of a post', () => {
   it.each(['search', 'historical'] as const)('are matched by the same rules for %s', product => {
     fc.assert(
       fc.property(arbitraryRule(VOCABULARY), arbitraryDraft(), (tree, draft) => {

@@ -17,7 +17,7 @@ const snow = new Activity(
 );
 
 describe('explainMatch', () => {
-  it('names the clauses that make an `and` fail', () => {
+  it('marks the clauses that make an AND fail', () => {
     const explanation = explainMatch('snow (has:images OR from:karl)', snow);
     expect(renderExplanation(explanation)).toBe(
       [
@@ -30,7 +30,7 @@ describe('explainMatch', () => {
     );
   });
 
-  it('names the branch that makes an `or` match', () => {
+  it('marks the branch that makes an OR match', () => {
     expect(renderExplanation(explainMatch('rain OR "deep snow"', snow))).toBe(
       ['yes  rain OR "deep snow"', '  no   rain', '> yes  "deep snow"'].join('\n'),
     );

@@ -14,7 +14,7 @@ function marked(rule: string, post: NewPost, product: 'search' | 'replay' = 'sea
   return { clauses, marks: spansIn(text).map(({ start, end }) => text.slice(start, end)) };
 }
 
-describe('the marked terms in a post', () => {
+describe('the terms marked in a post', () => {
   it.each([
     ['coffee', 'Coffee, cold coffee and coffees', ['Coffee', 'coffee']],
     ['"cold brew"', 'Cold  brew; brew cold', ['Cold  brew']],
@@ -39,7 +39,7 @@ describe('the marked terms in a post', () => {
     expect(marked('milk -(tea -and)', post).marks).toEqual(['milk']);
   });
 
-  it('differ by product, since search ignores accents', () => {
+  it('depend on the product, since only search ignores accents', () => {
     expect(marked('café', { text: 'cafe café' }, 'search').marks).toEqual(['cafe', 'café']);
     expect(marked('café', { text: 'cafe café' }, 'replay').marks).toEqual(['café']);
   });

@@ -76,7 +76,7 @@ describe('the words that tokenise finds in a string', () => {
     ['\ud83d x \ude00', ['x']],
     ['', []],
     ['...', []],
-  ])('are correct for %j', (input, words) => {
+  ])('of the string %j are the expected ones', (input, words) => {
     expect(tokenise(input, 'kept').words).toEqual(words);
   });
 
@@ -86,7 +86,7 @@ describe('the words that tokenise finds in a string', () => {
   });
 
   it.each(['kept', 'stripped'] as const)(
-    'have no zero-width joiner between letters, accents %s',
+    'have no zero-width joiner between letters, with accents %s',
     accents => {
       const forms = ['क्\u200dष', 'a\u200db', '👩\u200d🚀', '- \u200d -', '東\u200d京'];
       expect(forms.map(form => fold(form, accents))).toEqual([
@@ -95,27 +95,30 @@ describe('the words that tokenise finds in a string', () => {
     },
   );
 
-  it.each(['kept', 'stripped'] as const)('have correct positions, accents %s', accents => {
-    fc.assert(
-      fc.property(text, input => {
-        const { words, starts, folded } = tokenise(input, accents);
-        let end = 0;
-        words.forEach((word, i) => {
-          const start = starts[i] as number;
-          expect(start).toBeGreaterThanOrEqual(end);
-          expect(folded.slice(start, start + word.length)).toBe(word);
-          expect(word).not.toBe('');
-          end = start + word.length;
-        });
-        expect(folded).not.toMatch(/\s\s|[^\S ]/);
-        expect(fold(input, accents)).toBe(folded);
-      }),
-      { numRuns: bySuite(88, 4_000) },
-    );
-  });
+  it.each(['kept', 'stripped'] as const)(
+    'have positions that refer to the normalized string, with accents %s',
+    accents => {
+      fc.assert(
+        fc.property(text, input => {
+          const { words, starts, folded } = tokenise(input, accents);
+          let end = 0;
+          words.forEach((word, i) => {
+            const start = starts[i] as number;
+            expect(start).toBeGreaterThanOrEqual(end);
+            expect(folded.slice(start, start + word.length)).toBe(word);
+            expect(word).not.toBe('');
+            end = start + word.length;
+          });
+          expect(folded).not.toMatch(/\s\s|[^\S ]/);
+          expect(fold(input, accents)).toBe(folded);
+        }),
+        { numRuns: bySuite(88, 4_000) },
+      );
+    },
+  );
 
   it.each(['kept', 'stripped'] as const)(
-    'are equal for any letter case and Unicode form, accents %s',
+    'are equal for any letter case and Unicode form, with accents %s',
     accents => {
       fc.assert(
         fc.property(text, input => {
