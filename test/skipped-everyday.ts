@@ -190,13 +190,13 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'delivers posts with the tag of the query',
   ],
   'test/service/archive/archive.test.ts': [
-    'generates each post of a week once, even if several words are counted',
+    'generates each post of a week only once, even if several words are counted',
   ],
   'test/service/archive/folder/folder-archive-zstd.test.ts': [
     'reads lines of a file that is too large to be inflated for each request',
   ],
   'test/service/archive/folder/line-reader-packed-text.test.ts': ['reads the lines of a gzip file'],
-  'test/service/archive/real-posts.test.ts': ['posts are served unchanged and found by any word'],
+  'test/service/archive/real-posts.test.ts': ['are served unchanged and found by any word'],
   'test/service/cli.test.ts': [
     'exits with 2 and the reason for',
     'stops the service at the end of the scope of the',
@@ -205,7 +205,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'exits with 1 and the reason if the folder does not exist',
     'prints links with its token if it listens on every address, and exits on SIGTERM',
     'generates a token if its environment contains an empty one, as in compose.yaml',
-    'uses the token of its environment, and does not print a default password',
+    'uses the token in its environment, and does not print a default password',
     'rejects a host of another machine and a weak token, without printing the token',
     'exits when the npm process that started it receives a SIGTERM',
     'describe the running service, whatever its options',
@@ -218,9 +218,9 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'shows in its help the way in which it was started: by',
   ],
   'test/service/console/endpoint-list-commands.test.ts': [
-    'run in a shell with curl (skipped without curl)',
-    'run with the command millrace',
-    'start with one that finds posts without environment variables (skipped without curl)',
+    'succeed in a shell with curl (needs curl)',
+    'succeed as millrace commands',
+    'start with a command that finds posts without environment variables (needs curl)',
   ],
   'test/service/console/rule-test-pages.test.ts': [
     'accepts 1 MB of JSON, and keeps it in the form if it is not a post',
@@ -233,12 +233,12 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'is close to the delivered totals, even for a long window',
   ],
   'test/service/jobs/generate-files.test.ts': [
-    'can be used as an archive that the service searches and runs jobs over',
+    'can be served as an archive in which the service searches and runs jobs',
   ],
   'test/service/jobs/job-routes-endpoints.test.ts': [
     'use the origin that the client used if the service has a token',
     'use an outer address of the service if the client uses the addresses of start()',
-    'use a second origin on loopback',
+    'have a second origin on loopback',
   ],
   'test/service/jobs/job-routes-rates.test.ts': [
     'allow the creation of 60 jobs in a UTC day',
@@ -249,7 +249,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
   ],
   'test/service/jobs/service-jobs.test.ts': [
     'continues every job from its status',
-    'writes the same job files, however often it stops while it writes them',
+    'writes the same job files however often it stops while writing them',
   ],
   'test/service/replay/rules-routes.test.ts': ['keeps every character of rule values and tags'],
   'test/service/replay/send-replay.test.ts': [

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { WeightedCache } from '../../src/service/cache.js';
 
-test('a cache keeps the last used values up to its maximum weight, and always the newest value', () => {
+test('a cache keeps the most recently used values up to its maximum weight, and always the newest value', () => {
   const use = fc.record({
     key: fc.integer({ min: 0, max: 9 }),
     weight: fc.integer({ min: 1, max: 8 }),

@@ -157,7 +157,7 @@ describe('the command millrace-service', () => {
     child.kill('SIGTERM');
   });
 
-  it.concurrent('uses the token of its environment, and does not print a default password', async () => {
+  it.concurrent('uses the token in its environment, and does not print a default password', async () => {
     const env = { MILLRACE_SERVICE_TOKEN: 'a-token-of-our-own' };
     const args = ['--host', '0.0.0.0', '--password', 'own', '--no-control'];
     const { child, ready } = runAs([CLI], args, env);

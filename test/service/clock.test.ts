@@ -66,7 +66,7 @@ describe('the adjustable clock of the local service', () => {
     });
   });
 
-  it('fires alarms in order of time, even alarms set by other alarms, in one move', () => {
+  it('fires all alarms of a move in order of time, including alarms that other alarms set', () => {
     const clock = new Clock();
     clock.freeze();
     clock.set(0);

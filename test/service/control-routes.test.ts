@@ -156,7 +156,7 @@ describe('the control API of a service with a token', () => {
     }
   });
 
-  it('changes nothing without the token', async () => {
+  it('changes nothing if the token is missing', async () => {
     const { ask, service } = await local([], { token: TOKEN });
     const fault = { kind: 'status', status: 503 };
     expect((await ask('/_control/faults', send('POST', fault))).status).toBe(401);

@@ -26,7 +26,7 @@ describe('EventLoopYield', () => {
     expect(most).toBeLessThanOrEqual(2);
   });
 
-  it('rejects with the reason of its signal', async () => {
+  it('rejects with the reason of an aborted signal', async () => {
     const abort = new AbortController();
     const work = new EventLoopYield(abort.signal);
     abort.abort(new Error('stopped'));

@@ -69,7 +69,7 @@ describe('the index terms of a rule, at least one of which every matching post c
     expect(requiredTerms(rule, 'search')).toEqual(terms);
   });
 
-  it('are trigrams of a text fragment if the product has operators for fragments', () => {
+  it('are trigrams if the rule searches for a fragment of text and the product supports this', () => {
     const terms = (rule: string) => requiredTerms(rule, 'replay');
     expect(terms('contains:SNOW')).toEqual(['contains:sno']);
     expect(terms('url_contains:"b.c"')).toEqual(['url_contains:b.c']);

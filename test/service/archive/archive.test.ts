@@ -150,7 +150,7 @@ describe.each(['sample', 'folder'])('the search of a %s archive', kind => {
     })),
   });
 
-  test('finds the same posts as testing every post against the rule, page by page', async () => {
+  test('finds the same posts on all pages as a test of every post against the rule', async () => {
     await fc.assert(
       fc.asyncProperty(
         cases,
@@ -165,7 +165,7 @@ describe.each(['sample', 'folder'])('the search of a %s archive', kind => {
     );
   });
 
-  test('finds as many posts as the counts, bucket by bucket', async () => {
+  test('finds as many posts as the counts say, bucket by bucket', async () => {
     await fc.assert(
       fc.asyncProperty(
         cases,
@@ -199,7 +199,7 @@ describe.each(['sample', 'folder'])('the search of a %s archive', kind => {
     }
   });
 
-  test('stops counting at a deadline, with the newest or oldest part of the window complete', async () => {
+  test('counts up to a deadline completely, either the newest or the oldest part of the window', async () => {
     const archive = archives.get('original') as Archive;
     for (const newestFirst of [true, false]) {
       let now = 0;
@@ -267,7 +267,7 @@ describe('the archive of generated posts', () => {
     );
   });
 
-  test('generates each post of a week once, even if several words are counted', async () => {
+  test('generates each post of a week only once, even if several words are counted', async () => {
     const archive = openSampleArchive({ postsPerMinute: 12, now: () => END });
     const week = { from: END - 7 * DAY, to: END };
     const drawn = countDrafts();
@@ -324,7 +324,7 @@ describe('the archive of generated posts', () => {
     expect(posts.length).toBeGreaterThan(60);
   });
 
-  test('finds a page of posts within its newest minute if it is dense', async () => {
+  test('finds a page of posts within the newest minute if that minute has enough posts', async () => {
     const archive = openSampleArchive({ seed: 1, postsPerMinute: 5000, now: () => END });
     const { posts } = await archive.search(rule('coffee'), SPAN, { limit: 100 });
     expect(posts.length).toBe(100);

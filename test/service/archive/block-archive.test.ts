@@ -78,8 +78,8 @@ function slowClock() {
   onTestFinished(() => void clock.mockRestore());
 }
 
-describe('counting an archive with a deadline', () => {
-  it('stops within a bucket, and reports the part of the window that is counted', async () => {
+describe('counting posts of an archive with a deadline', () => {
+  it('stops within a bucket, and reports which part of the window is counted', async () => {
     slowClock();
     const times = Array.from({ length: 600 }, (_, i) => START + i * SECOND);
     const archive = archiveOf(times);
@@ -100,7 +100,7 @@ describe('counting an archive with a deadline', () => {
   });
 
   it.each([true, false])(
-    'counts a second completely or not at all (newest first: %s)',
+    'counts the posts of a second completely or not at all (newest first: %s)',
     async newestFirst => {
       slowClock();
       const times = [...Array(300).fill(START + 2 * SECOND), START + SECOND, START + 3 * SECOND];
@@ -118,7 +118,7 @@ describe('counting an archive with a deadline', () => {
     },
   );
 
-  it('returns the counts of the covered part for any posts, order and deadline', async () => {
+  it('returns the counts of the reported part for any posts, order and deadline', async () => {
     slowClock();
     await fc.assert(
       fc.asyncProperty(
@@ -153,7 +153,7 @@ describe('counting an archive with a deadline', () => {
   });
 });
 
-it('a search for the newest post reads no other post of the block', async () => {
+it('a search for the newest post reads no other post of its block', async () => {
   const times = Array.from({ length: 1000 }, (_, i) => START + (1000 - i) * SECOND);
   const block = blockOf(times);
   const read: number[] = [];
@@ -180,7 +180,7 @@ it('a search for the newest post reads no other post of the block', async () => 
 });
 
 describe('searching an archive with a deadline', () => {
-  it('stops within a block, and continues there for the next page', async () => {
+  it('stops within a block, and continues there on the next page', async () => {
     slowClock();
     const times = Array.from({ length: 600 }, (_, i) => START + i * SECOND);
     const rule = { tree: all, matches: () => false };

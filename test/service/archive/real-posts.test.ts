@@ -10,9 +10,9 @@ import { ALWAYS, archivedPost, archiveFolders, scanAll } from './archive-folder.
 const folder = process.env.MILLRACE_REAL_DATA;
 const folders = archiveFolders();
 
-describe.skipIf(folder === undefined)('real posts (set MILLRACE_REAL_DATA to their folder)', () => {
+describe.skipIf(folder === undefined)('real posts (needs MILLRACE_REAL_DATA)', () => {
   test.each(['original', 'activity_streams'] as const)(
-    '%s posts are served unchanged and found by any word',
+    'in the format %s are served unchanged and found by any word',
     async format => {
       const source = path.join(folder as string, 'posts');
       const files: Record<string, Buffer> = {};

@@ -79,7 +79,7 @@ describe('generated compliance events', () => {
     ]);
   });
 
-  it('depend only on the seed, not on how a window is split', async () => {
+  it('depend only on the seed, not on how a window is split into replays', async () => {
     const { see, replayPath } = await localStreams(manyPosts(), settings({ seed: 'a' }));
     const from = NOW - 5 * HOUR - 34 * MINUTE - 56_789;
     const eventsOf = async (from: number, to: number) =>
@@ -96,7 +96,7 @@ describe('generated compliance events', () => {
     expect((await other.see(path)).messages.slice(0, -1)).not.toEqual(whole);
   });
 
-  it('follow the configured rate', async () => {
+  it('have about the configured rate', async () => {
     const from = NOW - 20 * HOUR;
     const counts = [];
     for (const complianceRate of [0, 0.1, 1]) {
@@ -110,7 +110,7 @@ describe('generated compliance events', () => {
     expect(counts[1]).toBeLessThan((counts[2] as number) / 5);
   });
 
-  it('of the last minutes are sent all at once if the fault flood is planted', async () => {
+  it('of the last minutes are sent all at once if the fault `flood` is planted', async () => {
     const { open, service } = await localStreams(manyPosts(), settings());
     service.faults.plant({ kind: 'flood', endpoint: 'compliance', minutes: 120 });
     const connection = await open(COMPLIANCE_PATH);
@@ -118,7 +118,7 @@ describe('generated compliance events', () => {
     expect(text).toMatch(/^\{"/);
   });
 
-  it('close the connection of a client that reads too slowly', async () => {
+  it('cause the service to close the connection of a client that reads too slowly', async () => {
     const options = { streamBacklogBytes: 500 };
     const { open, service } = await localStreams(manyPosts(), settings(options));
     service.faults.plant({ kind: 'flood', endpoint: 'compliance' });

@@ -36,7 +36,7 @@ describe('the compliance stream of the local service', () => {
     expect(await connection.until(text => text.length >= 6)).toMatch(/^(\r\n)+$/);
   });
 
-  it('divides users among 8 partitions, or sends all without a partition', async () => {
+  it('divides users among 8 partitions, or sends all events if no partition is requested', async () => {
     const { open, service } = await localStreams();
     const all = await open(COMPLIANCE_PATH);
     const parts: Awaited<ReturnType<typeof open>>[] = [];
@@ -106,7 +106,7 @@ describe('the compliance stream of the local service', () => {
     expect(statusCode).toBe(406);
   });
 
-  it('responds with 503 if this fault is planted', async () => {
+  it('responds with 503 if the fault `status` is planted', async () => {
     const { see, service } = await localStreams();
     service.faults.plant({ kind: 'status', endpoint: 'compliance', status: 503 });
     expect((await see(COMPLIANCE_PATH)).status).toBe(503);
@@ -125,7 +125,7 @@ describe('the compliance stream of the local service', () => {
     expect((await open(COMPLIANCE_PATH)).status).toBe(200);
   });
 
-  it('ends after two messages if the fault content-cut is planted', async () => {
+  it('ends after two messages if the fault `content-cut` is planted', async () => {
     const { open, service } = await localStreams();
     service.faults.plant({ kind: 'content-cut', endpoint: 'compliance', afterMessages: 2 });
     const connection = await open(COMPLIANCE_PATH);

@@ -26,7 +26,7 @@ describe('an injected compliance event', () => {
     expect(service.compliance.hidesNothing).toBe(false);
   });
 
-  it('may set its time, so that a replay of that time includes it', async () => {
+  it('may have a time, so that a replay of that time includes the event', async () => {
     const { service, see, replayPath } = await localStreams();
     service.compliance.inject(deletion('2'), START + 10 * MINUTE);
     service.compliance.inject(deletion('1'), START);

@@ -414,7 +414,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       expect(JSON.parse(String(await copied()))).toHaveProperty('id_str');
     });
 
-    it('does not replace an unchanged part, or a row with selected text', async () => {
+    it('does not replace an unchanged part of a page, or a row with selected text', async () => {
       const { page, addresses, poll } = await signedInTo('/jobs');
       await page.evaluate("document.querySelector('#list > *').isSame = true");
       await poll();
@@ -483,7 +483,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       );
     });
 
-    it('leaves the message of an action in another tab for that tab', async () => {
+    it('does not take the message about an action in another tab away from that tab', async () => {
       const { page, addresses, poll } = await signedInTo('/requests');
       const other = await page.context().newPage();
       await other.goto(`${addresses.consoleUrl}/faults`);

@@ -41,7 +41,7 @@ describe('the console page of compliance events', () => {
     expect((await browser.get(`${address}?last=constructor&page=-7`)).status).toBe(200);
   });
 
-  it('reads only posts that are newer than on its last view', async () => {
+  it('reads, when it is viewed again, only posts that are newer than the last view', async () => {
     const posts = Array.from({ length: 200 }, (_, i) =>
       originalPost(NOW - i * 3 * MINUTE, String(1_790_000_000_000_000_000n - BigInt(i)), 'tea'),
     );
@@ -73,7 +73,7 @@ describe('the console page of compliance events', () => {
     expect(kept.map(sent)).toEqual(fresh.map(sent));
   });
 
-  it('shows the events of a post that was added after its last view', async () => {
+  it('shows the events of a post that was added since the last view', async () => {
     const { browser, service } = await signedIn([], { complianceRate: 1 });
     const seen = async () => readable((await browser.get('/console/compliance?last=1d')).text);
     expect(await seen()).toContain('No events');

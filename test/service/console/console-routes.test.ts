@@ -3,7 +3,7 @@ import { local } from '../local-service.js';
 import { browse, HOSTILE, readable, signedIn } from './browse.js';
 import { PAGES } from './console-pages.js';
 
-describe('the console', () => {
+describe('the console of the local service', () => {
   it.each(PAGES)('redirects %s to the sign-in without a session', async address => {
     const { baseUrl } = await local();
     const browser = browse(baseUrl);
@@ -14,13 +14,13 @@ describe('the console', () => {
     expect((await browser.get(String(page.location))).text).toContain(`value="${address}?a=b"`);
   });
 
-  it.each(['/', '/console/'])('is the page that %s redirects to', async address => {
+  it.each(['/', '/console/'])('is the target of the redirect from %s', async address => {
     const { baseUrl } = await local();
     const { status, location } = await browse(baseUrl).get(address);
     expect([status, location]).toEqual([303, '/console']);
   });
 
-  it('changes nothing for a form without a sign-in', async () => {
+  it('changes nothing when a form is sent without a sign-in', async () => {
     const { baseUrl, service } = await local();
     const browser = browse(baseUrl);
     await browser.get('/console/sign-in');
@@ -75,7 +75,7 @@ describe('the console', () => {
     expect(page.text).not.toContain('mistyped');
   });
 
-  it('limits the number of attempts with wrong passwords', async () => {
+  it('limits the number of sign-ins with wrong passwords', async () => {
     const { baseUrl } = await local();
     const browser = browse(baseUrl);
     for (let i = 0; i < 10; i++) expect((await browser.signIn(`guess ${i}`)).status).toBe(401);
@@ -98,7 +98,7 @@ describe('the console', () => {
     '/status',
     '/console/.x/../../status',
     '/console/.x/%2E./../status',
-  ])('redirects after the sign-in only to its own pages: %s', async next => {
+  ])('redirects after the sign-in only to its own pages, not to %s', async next => {
     const { baseUrl } = await local();
     const browser = browse(baseUrl);
     await browser.get('/console/sign-in');

@@ -145,7 +145,7 @@ describe.skipIf(where !== '' || !isNightly)(
     });
 
     it.each(LIVE)(
-      'include /console/%s, which reloads itself on request until it is stopped',
+      'include /console/%s, which the user can set to reload itself, and stop again',
       async path => {
         const address = `/console/${path}`;
         const page = await open(address);

@@ -50,7 +50,7 @@ afterEach(async () => {
 });
 
 describe('the commands that the console shows', () => {
-  it('set every environment variable of the library, even with unusual names', () => {
+  it('set every environment variable of the library, even if its value is unusual', () => {
     expect(environment).toMatchObject({
       MILLRACE_ACCOUNT: addresses.account,
       MILLRACE_LABEL: addresses.label,
@@ -61,7 +61,7 @@ describe('the commands that the console shows', () => {
   });
 
   it.skipIf(!hasCurl)(
-    'start with one that finds posts without environment variables (skipped without curl)',
+    'start with a command that finds posts without environment variables (needs curl)',
     async () => {
       const command = `${await service.firstCommand()} -s`;
       const { stdout } = await run('bash', ['-c', command], { env: { PATH: process.env.PATH } });
@@ -69,7 +69,7 @@ describe('the commands that the console shows', () => {
     },
   );
 
-  it.skipIf(!hasCurl)('run in a shell with curl (skipped without curl)', async () => {
+  it.skipIf(!hasCurl)('succeed in a shell with curl (needs curl)', async () => {
     // The first of these commands needs rules, and the second never ends.
     const others = ['Replay of what matches the rules', 'Compliance events'];
     const all = endpoints().filter(({ name, curl }) => curl && !others.includes(name));
@@ -87,7 +87,7 @@ describe('the commands that the console shows', () => {
     expect(worked.filter(line => !/^20[01] /.test(line))).toEqual([]);
   });
 
-  it('run with the command millrace', async () => {
+  it('succeed as millrace commands', async () => {
     for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
     const all = endpoints();
     const order = (name: string) => (name === 'Add rules' ? 0 : 1);
@@ -102,7 +102,7 @@ describe('the commands that the console shows', () => {
     expect(worked.length).toBe(all.length - 3);
   });
 
-  it('do the same as their TypeScript versions', async () => {
+  it('send the same requests as their TypeScript versions', async () => {
     for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
     for (const { name, millrace, typescript } of endpoints()) {
       expect([name, typescript]).toEqual([name, scriptOf(millrace)]);

@@ -63,7 +63,7 @@ describe('the endpoint list of the console', () => {
     expect(listed.length).toBeGreaterThan(15);
   });
 
-  it('contains every endpoint except those that NOT_LISTED explains', () => {
+  it('contains every endpoint of the service except those that NOT_LISTED explains', () => {
     const existing = routes
       .filter(({ endpoint }) => endpoint !== 'pages' && endpoint !== 'control')
       .flatMap(({ methods, pattern }) => methods.map(method => `${method} ${pattern}`));

@@ -6,7 +6,7 @@ import { HOSTILE, readable, signedIn } from './browse.js';
 import { page } from './explore-address.js';
 
 describe('the explore page of the console', () => {
-  it('shows counts as a chart, posts with their matches, and the request as commands', async () => {
+  it('shows counts as a chart, posts with their matching terms, and the request as commands', async () => {
     const { browser, baseUrl } = await signedIn(teaPosts(30));
     const { text, status } = await browser.get(
       page({ query: 'tea lang:en', product: '30day', from: '2024-05-14T00:00', to: '' }),
@@ -38,7 +38,7 @@ describe('the explore page of the console', () => {
     expect(readable((await browser.get('/console/usage')).text)).toContain('Nothing used');
   });
 
-  it('searches in spite of a warning, but not with invalid dates, which it explains', async () => {
+  it('searches in spite of a warning about the rule, but explains invalid dates instead of searching', async () => {
     const { browser } = await signedIn(teaPosts(3));
     const warned = readable((await browser.get(page({ query: 'tea or coffee' }))).text);
     expect(warned).toContain('warning[R101]');
@@ -57,7 +57,7 @@ describe('the explore page of the console', () => {
     expect(warned + dated.text + reversed).not.toMatch(/parameter '|YYYYMM|, got /);
   });
 
-  it('stops a search that takes too long, and suggests what to do', async () => {
+  it('stops a search that takes too long, and suggests what to change', async () => {
     const { browser, archive } = await signedIn(teaPosts(3));
     vi.spyOn(archive, 'search').mockImplementation(async (_rule, window, { deadlineMs }) => {
       expect(deadlineMs).toBeLessThanOrEqual(10_000);
@@ -103,7 +103,7 @@ describe('the explore page of the console', () => {
     expect(text).not.toMatch(/[?;]check=/);
   });
 
-  it('starts with a search that finds posts, even if every post is old', async () => {
+  it('suggests at first a search that finds posts, even if every post is old', async () => {
     const old = [originalPost(NOW - 400 * DAY, '1000000000000000001', 'old tea')];
     const { browser } = await signedIn(old);
     const { text } = await browser.get('/console/explore');
@@ -131,7 +131,7 @@ describe('the explore page of the console', () => {
     expect(readable(text)).toContain('None in this window.');
   });
 
-  it('draws no more bars than fit its width, for any window', async () => {
+  it('draws no more bars than fit the width of the chart, for any window', async () => {
     const { browser } = await signedIn(teaPosts(3, { newest: HOUR / 2 }));
     const bars = async (from: number, product = 'fullarchive') => {
       const text = new Date(from).toISOString().slice(0, 16);

@@ -55,7 +55,7 @@ describe('the console page of requests', () => {
     expect((await browser.get('/console/requests')).text).not.toMatch(/curl|SECRET/);
   });
 
-  it('filters by endpoint family and by status together', async () => {
+  it('filters requests by endpoint family and by status together', async () => {
     const { browser, search, ask, service } = await signedIn(teaPosts(3));
     await search({ query: 'tea' });
     await search({ query: '-tea' });

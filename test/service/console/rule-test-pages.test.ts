@@ -51,7 +51,7 @@ describe('the console page that tests rules', () => {
     );
   });
 
-  it('matches rules in the way of the selected product', async () => {
+  it('matches rules as the selected product does', async () => {
     const { test } = await tester();
     expect((await test('cafe', 'café', 'search')).seen).toContain('1 of 1 rule');
     expect((await test('cafe', 'café', 'historical')).seen).toContain('0 of 1 rule');
@@ -84,7 +84,7 @@ describe('the console page that tests rules', () => {
     expect(text).toContain('<nav aria-label="Console">');
   });
 
-  it('accepts a list of one post, and reports how many posts a longer list has', async () => {
+  it('accepts a list of one post, and says how many posts are in a longer list', async () => {
     const { test } = await tester();
     expect((await test('[{"text":"tea"}]', 'tea')).seen).toContain('1 of 1 rule matches');
     const { status, seen } = await test('[{"text":"tea"},{"text":"milk"}]', 'tea');
@@ -92,7 +92,7 @@ describe('the console page that tests rules', () => {
   });
 
   it.each(['{"text":5}', '[1]', '[]', '{"text":"a","author":5}', '{"txt":"b"}', '{"text":[]}'])(
-    'explains what is wrong with %s without terms of the library',
+    'explains what is wrong with the post %s without terms of the library',
     async post => {
       const { test } = await tester();
       const { status, text } = await test(post, 'tea');
@@ -103,7 +103,7 @@ describe('the console page that tests rules', () => {
     },
   );
 
-  it('starts with the rules of the replay stream', async () => {
+  it('suggests at first the rules of the replay stream', async () => {
     const { browser, ask } = await tester();
     const rules = [{ value: 'tea' }, { value: 'coffee lang:en' }];
     const more = Array.from({ length: 30 }, (_, i) => ({ value: `cake${i}` }));

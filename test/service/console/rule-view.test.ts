@@ -22,7 +22,7 @@ describe('the problems of a query in the console', () => {
     expect(two).toContain('Apply all 2');
   });
 
-  it('include the corrected query of each suggestion, and wrap except for the line of the rule', async () => {
+  it('are shown with the corrected query of each suggestion, and wrap except for the line of the rule', async () => {
     const { browser } = await signedIn([]);
     const { text } = await browser.get(page({ query: 'tea or coffee (', check: '' }));
     expect(text).toMatch(

@@ -14,7 +14,7 @@ async function withToken() {
 }
 
 describe('the console of a service with a token', () => {
-  it('signs in with the printed link, even from another site', async () => {
+  it('lets a user sign in with the printed link, even from another site', async () => {
     const { browser } = await withToken();
     const page = await browser.get(LINK, { 'sec-fetch-site': 'cross-site' });
     expect(page.status).toBe(200);
@@ -56,7 +56,7 @@ describe('the console of a service with a token', () => {
   it.each([
     ['a form', (token: string) => ({ post: { token } })],
     ['a link', (token: string) => ({ link: `/console/sign-in?${new URLSearchParams({ token })}` })],
-  ])('rejects another token of %s without showing it', async (_, tryWith) => {
+  ])('rejects a wrong token of %s without showing the token', async (_, tryWith) => {
     const { browser } = await withToken();
     await browser.get('/console/sign-in');
     for (const token of ['', `${TOKEN}x`, TOKEN.slice(1), HOSTILE]) {

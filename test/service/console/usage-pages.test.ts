@@ -21,7 +21,7 @@ describe('the console page of usage', () => {
     expect(readable(text)).toContain('30day 30 64 1, projected 2, cap 500');
   });
 
-  it('does not count as a request to the usage endpoint', async () => {
+  it('does not count as a request for usage', async () => {
     const { browser, ask } = await signedIn([], { limits: 'strict' });
     for (let i = 0; i < 5; i++) await browser.get('/console/usage');
     expect((await ask('/accounts/local/usage.json')).status).toBe(200);

@@ -52,7 +52,7 @@ describe('the OAuth sign-in of a user', () => {
     expect((await browser.post(address, { action: 'allow' })).status).toBe(401);
   });
 
-  it('skips the consent page after an earlier consent at authenticate, but not at authorize', async () => {
+  it('skips the consent page after an earlier consent at /oauth/authenticate, but not at /oauth/authorize', async () => {
     const { browser, request, newRequest, addressOf } = await started();
     await browser.get(addressOf(request));
     await browser.post(addressOf(request), LOGIN);
@@ -86,7 +86,7 @@ describe('the OAuth sign-in of a user', () => {
     expect((await browser.get(other)).location).toContain('oauth_verifier=');
   });
 
-  it('redirects to the callback after a denial, signed in or not', async () => {
+  it('redirects to the callback after a denial, whether the user is signed in or not', async () => {
     const { browser, request, newRequest, addressOf } = await started();
     await browser.get(addressOf(request));
     const { location } = await browser.post(addressOf(request), { action: 'deny' });
@@ -100,7 +100,7 @@ describe('the OAuth sign-in of a user', () => {
     expect(denied.location).toBe(`${CALLBACK}?denied=${other.token}`);
   });
 
-  it('shows a PIN if there is no callback', async () => {
+  it('shows a PIN if the application has no callback', async () => {
     const { browser, request, addressOf, post } = await started('oob');
     await browser.get(addressOf(request));
     await browser.post(addressOf(request), LOGIN);
@@ -115,7 +115,7 @@ describe('the OAuth sign-in of a user', () => {
     expect(status).toBe(200);
   });
 
-  it('confirms a denial on the page if there is no callback', async () => {
+  it('confirms a denial on the page if the application has no callback', async () => {
     const { browser, request, addressOf } = await started('oob');
     await browser.get(addressOf(request));
     const page = await browser.post(addressOf(request), { action: 'deny' });
@@ -134,7 +134,7 @@ describe('the OAuth sign-in of a user', () => {
     expect(page.text).toMatch(/href="http:\/\/\[::1\]:34567\/callback\?a=b&amp;oauth_token=/);
   });
 
-  it('shows an error without a pending request token', async () => {
+  it('shows an error if there is no pending request token', async () => {
     const { browser, request, addressOf, service } = await started();
     for (const query of [
       '',
@@ -201,7 +201,7 @@ describe('the OAuth sign-in of a user', () => {
     expect(grants.text).not.toMatch(/<script|<img/);
   });
 
-  it('accepts consent only from its own form and only after a login', async () => {
+  it('accepts consent only from the form of its own page and only after a login', async () => {
     const { browser, request, addressOf, service, addresses } = await started();
     const address = addressOf(request);
     await browser.get(address);
@@ -248,7 +248,7 @@ describe('the OAuth sign-in of a user', () => {
 });
 
 describe('the page of applications that a user has granted access', () => {
-  it('lists them, and lets the user revoke access', async () => {
+  it('lists these applications, and lets the user revoke the access of one', async () => {
     const { browser, service, signIn, post } = await started();
     const tokens = await signIn('ann');
     const totals = () =>

@@ -48,7 +48,7 @@ describe('HTTP Basic authentication', () => {
   });
 });
 
-describe('a Host header', () => {
+describe('the host in a Host header', () => {
   it.each([
     ...['127.0.0.1', '127.5.6.255', 'localhost', 'LocalHost', '[::1]'],
     ...['127.0.0.1:80', 'localhost:40000', '[::1]:1'],

@@ -55,7 +55,7 @@ describe('the response of a live stream', () => {
     );
   });
 
-  it('knows how many messages it has sent, the last three of them and its backlog', () => {
+  it('reports how many messages it has sent, the last three of them, and its backlog', () => {
     const { wire } = wireOf();
     expect(wire.flow).toEqual({ messages: 0, perSecond: 0, backlogBytes: 0, recent: [] });
     const recent = () => wire.flow.recent.map(String);
@@ -69,7 +69,7 @@ describe('the response of a live stream', () => {
     expect(wire.flow.messages).toBe(7);
   });
 
-  it('can be cut after a number of bytes in every way', async () => {
+  it('can be cut after a number of bytes by a reset, a close or a normal end', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.string({ unit: 'grapheme', minLength: 4 }), { minLength: 1, maxLength: 8 }),
@@ -100,7 +100,7 @@ describe('the response of a live stream', () => {
     );
   });
 
-  it('counts messages that it sends whole because they have no character to be cut', () => {
+  it('counts messages that it sends whole because they contain no character that can be cut', () => {
     const cut = {
       kind: 'content-cut',
       afterMessages: 1,
@@ -116,7 +116,7 @@ describe('the response of a live stream', () => {
     expect(wire.flow.messages).toBe(3);
   });
 
-  it('rejects with the reason of an abort, even while it is idle', async () => {
+  it('ends with the reason of an abort, even while it is idle', async () => {
     const { wire, controller } = wireOf();
     const next = wire[Symbol.asyncIterator]().next();
     controller.abort(new Error('gone'));

@@ -61,7 +61,7 @@ describe('a fault planted in the local service', () => {
     ]);
   });
 
-  it('affects only its endpoint, and only after the number of requests to skip', async () => {
+  it('affects only requests to its endpoint, and not the first ones that it is told to skip', async () => {
     const { search, counts, service } = await local();
     service.faults.plant({ kind: 'status', status: 500, endpoint: 'counts', skip: 1 });
     expect((await search({ query: 'tea' })).status).toBe(200);
@@ -70,7 +70,7 @@ describe('a fault planted in the local service', () => {
     expect((await counts({ query: 'tea' })).status).toBe(200);
   });
 
-  it('affects only its path', async () => {
+  it('affects only requests whose URL contains its path', async () => {
     const { search, service } = await local();
     service.faults.plant({ kind: 'status', status: 502, path: '/fullarchive/' });
     expect((await search({ query: 'tea' })).status).toBe(200);
@@ -103,7 +103,7 @@ describe('a fault planted in the local service', () => {
     expect(seen.body).toHaveLength(1000);
   });
 
-  it('cuts a body after n bytes but ends the HTTP message normally', async () => {
+  it('cuts a body after n bytes, but ends the HTTP message normally', async () => {
     const { baseUrl, service } = await local(teaPosts(50));
     service.faults.plant({ kind: 'cut', afterBytes: 100, end: 'finish' });
     const seen = await see(baseUrl, { 'accept-encoding': 'gzip' });
@@ -111,7 +111,7 @@ describe('a fault planted in the local service', () => {
     expect(() => gunzipSync(seen.body)).toThrow('unexpected end of file');
   });
 
-  it('prevents the end of a body that is shorter than the number of bytes to cut after', async () => {
+  it('prevents a normal end of a body that is shorter than the number of bytes to cut after', async () => {
     const { baseUrl, service } = await local();
     service.faults.plant({ kind: 'cut', afterBytes: 1_000_000 });
     const seen = await see(baseUrl);
@@ -119,7 +119,7 @@ describe('a fault planted in the local service', () => {
     expect(JSON.parse(seen.body.toString())).toMatchObject({ results: [] });
   });
 
-  it('can cut a body within a character', async () => {
+  it('cuts a body even within a character', async () => {
     const { baseUrl, service } = await local([originalPost(NOW - 60_000, '1', 'tea 🍵 ok')]);
     service.faults.plant({ kind: 'cut', afterBytes: 20, inCharacter: true, end: 'close' });
     const seen = await see(baseUrl, { 'accept-encoding': 'gzip' });
@@ -165,7 +165,7 @@ describe('a fault planted in the local service', () => {
     expect(() => gunzipSync(gzip.body)).toThrow();
   });
 
-  it('counts as effective only if it changes what is sent', async () => {
+  it('is counted as an effect only if it changes what is sent', async () => {
     const { baseUrl, search, service } = await local(teaPosts(50));
     const bytes = (await see(baseUrl)).body.length;
     const effectsOf = async (fault: Fault) => {
@@ -186,7 +186,7 @@ describe('a fault planted in the local service', () => {
     expect(service.faults.effects(id)).toBe(2);
   });
 
-  it('can delay a response that another fault affects', async () => {
+  it('delays a response that another fault affects as well', async () => {
     const { search, service } = await local();
     service.faults.plant({ kind: 'delay', ms: 50, times: 'always' });
     service.faults.plant({ kind: 'status', status: 503 });

@@ -12,7 +12,7 @@ function frozenClock(at = Date.UTC(2024, 0, 1)): Clock {
 }
 
 describe('a rate limit of the local service', () => {
-  it('accepts its number of requests, and another one when the oldest has left the window', () => {
+  it('accepts its number of requests, and one more when the oldest request has left the window', () => {
     const clock = frozenClock();
     const window = new RateWindow({ requests: 2, perMs: SECOND }, clock);
     expect(admit([window])).toBeUndefined();
@@ -26,7 +26,7 @@ describe('a rate limit of the local service', () => {
     expect(admit([window])?.wait()).toBe(400);
   });
 
-  it('counts a request in every window, or in none if one window is full', () => {
+  it('counts a request in all of its windows, or in none if one window is full', () => {
     const clock = frozenClock();
     const wide = new RateWindow({ requests: 3, perMs: HOUR }, clock);
     const narrow = new RateWindow({ requests: 1, perMs: SECOND }, clock);
@@ -36,7 +36,7 @@ describe('a rate limit of the local service', () => {
     expect(admit([wide, narrow])).toBeUndefined();
   });
 
-  it('for a UTC day resets at midnight', () => {
+  it('for a UTC day starts again at midnight', () => {
     const clock = frozenClock(Date.UTC(2024, 0, 1, 23, 59));
     const window = new RateWindow({ requests: 1, perMs: DAY, byDay: true }, clock);
     expect(admit([window])).toBeUndefined();
@@ -74,7 +74,7 @@ describe('a rate limit of the local service', () => {
     );
   });
 
-  it('accepts a request exactly if it does not exceed the limit in any window', () => {
+  it('accepts a request exactly if the request does not exceed the limit in any window', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 5 }),

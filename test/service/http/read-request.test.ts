@@ -30,7 +30,7 @@ describe('an early response to a request with a large body', () => {
   it.each([
     ['413', authorization, 413],
     ['401 of a connection that closes', 'Connection: close\r\n', 401],
-  ])('reaches a client that first sends all 5 MB: %s', async (_, headers, status) => {
+  ])('reaches a client that first sends all 5 MB of its body: %s', async (_, headers, status) => {
     const { baseUrl } = await local();
     const body = Buffer.alloc(5_000_000, ' ');
     const texts = await Promise.all(
@@ -40,7 +40,7 @@ describe('an early response to a request with a large body', () => {
       expect(text.slice(0, 500)).toMatch(new RegExp(`^HTTP/1.1 ${status} [^]*"error"[^]*\\}$`));
   });
 
-  it('closes the connection of a client that never stops sending', async () => {
+  it('closes the connection of a client that never stops sending its body', async () => {
     const { baseUrl } = await local();
     const socket = net.connect(Number(new URL(baseUrl).port), '127.0.0.1');
     socket.on('error', () => {}); // the connection is reset

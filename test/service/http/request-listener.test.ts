@@ -98,12 +98,12 @@ describe('an error response of the local service', () => {
     '/search/30day/accounts/local/dev/counts',
     '//search/30day/accounts/local/dev.json',
     '/search/30day/accounts/%ff/dev.json',
-  ])('is 404 at %s', async path => {
+  ])('is 404 at the path %s', async path => {
     const { ask } = await local();
     expect((await ask(`${path}?query=tea`)).status).toBe(404);
   });
 
-  it('is 422 for a parameter of the other endpoint, and also lists all other problems', async () => {
+  it('is 422 for a parameter that only the other endpoint has, and lists all other problems, too', async () => {
     const { search, counts } = await local();
     for (const [ask, parameters, name] of [
       [search, { bucket: 'day' }, 'bucket'],
@@ -197,7 +197,7 @@ describe('an error response of the local service', () => {
     );
   });
 
-  it('names all wrong parameters', async () => {
+  it('names all wrong parameters of the request', async () => {
     const { search } = await local();
     const { page } = await search({ query: '-tea', maxResults: 5, toDate: 'today', x: 1 });
     for (const part of ['non-negation', 'maxResults', 'toDate', "'x'"])
@@ -325,7 +325,7 @@ describe('the search rate limit of the local service', () => {
 });
 
 describe('pipelined requests of one client', () => {
-  it('do not delay another client', async () => {
+  it('do not delay the requests of another client', async () => {
     const { baseUrl } = await local();
     const count = 400;
     const socket = net.connect(Number(new URL(baseUrl).port), '127.0.0.1');

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { HOUR, MINUTE } from '../../../src/base/time.js';
 import { MinuteTotals } from '../../../src/service/http/request-log.js';
 
-describe('the request totals of the last hour', () => {
+describe('the totals of the last hour in the request log', () => {
   const totalsAt = (start: number) => {
     const clock = { now: start };
     return { clock, totals: new MinuteTotals(() => clock.now) };

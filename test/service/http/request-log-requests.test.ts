@@ -86,7 +86,7 @@ describe('the request log of the local service', () => {
     expect(entries()[0]?.query).toMatchObject({ fromDate: '202405151000' });
   });
 
-  it('returns the requests that a filter selects in order of arrival', async () => {
+  it('returns the requests that a filter selects, in order of arrival', async () => {
     const { service, acme, found } = await serve({ posts });
     service.faults.plant({ kind: 'status', status: 503, endpoint: 'search' });
     await found();
@@ -102,7 +102,7 @@ describe('the request log of the local service', () => {
     expect(() => service.requests({ stat: 1 } as RequestFilter)).toThrow(/stat/);
   });
 
-  it('can wait until a number of later requests have a response', async () => {
+  it('makes a caller wait until a number of later requests have a response', async () => {
     const { service, found } = await serve({ posts });
     let isThere = false;
     const waiting = service.waitForRequests({ endpoint: 'search', count: 2 }).then(entries => {
@@ -136,7 +136,7 @@ describe('the request log of the local service', () => {
     expect(entry?.durationMs).toBeUndefined();
   });
 
-  it('lists the requests that arrived instead when a wait times out', async () => {
+  it('reports which requests arrived instead if a wait times out', async () => {
     const { service, found } = await serve({ posts });
     const none = service.waitForRequests({ endpoint: 'counts', timeoutMs: 1 });
     await expect(none).rejects.toBeInstanceOf(IncompleteError);
@@ -150,7 +150,7 @@ describe('the request log of the local service', () => {
     ).rejects.toThrow('The last requests were POST /search/30day/accounts/local/dev.json (200)');
   });
 
-  it('is available as JSON from the control API, which can also wait', async () => {
+  it('is available as JSON from the control API, where a request can wait as well', async () => {
     const { found, logged, service } = await serve({ posts });
     const waiting = logged('endpoint=search&count=1');
     await found();

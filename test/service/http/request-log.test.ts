@@ -26,7 +26,7 @@ describe('the request log of the local service', () => {
     expect(log.requests.at(-1)?.address).toBe('/100');
   });
 
-  describe('with requests to streams, jobs and pages', () => {
+  describe('of requests to streams, jobs and pages', () => {
     const logged = () => {
       const log = new RequestLog(() => 0);
       const stream = log.begin({ ...asked('/replay'), endpoint: 'replay' });
@@ -49,12 +49,12 @@ describe('the request log of the local service', () => {
       ['posts', 10],
       ['jobs', 1],
       ['connections', 1],
-    ] as const)('counts the %s of the last hour once', (what, expected) => {
+    ] as const)('counts the %s of the last hour, each of them once', (what, expected) => {
       expect(logged().totals.lastHour(what, 1)).toEqual([expected]);
     });
 
     it.each(['requests', 'posts', 'jobs', 'connections'] as const)(
-      'counts no %s after it was cleared',
+      'counts no %s after it is cleared',
       what => {
         const log = logged();
         log.clear();
@@ -76,7 +76,7 @@ describe('the request log of the local service', () => {
     expect(shownAddress(address)).toBe(shown);
   });
 
-  it('distinguishes a response that was cut from one that ended', async () => {
+  it('shows whether a response was cut or ended', async () => {
     const { service, see, open, replayPath } = await localStreams(hourOfPosts());
     await see(replayPath());
     service.faults.plant({ kind: 'content-cut', afterMessages: 1, end: 'reset' });

@@ -27,7 +27,7 @@ describe('the router', () => {
     ['/search/x/accounts/a%20b/l%2Fm.json', { product: 'x', account: 'a b', label: 'l/m' }],
     ['/search/x/accounts/a/l.m.json', { product: 'x', account: 'a', label: 'l.m' }],
     ['/plain', {}],
-  ])('finds the route of %s', (pathname, path) => {
+  ])('finds the route of the path %s', (pathname, path) => {
     expect(find(pathname)?.path).toEqual(path);
   });
 
@@ -42,7 +42,7 @@ describe('the router', () => {
     '/search/30day/accounts/%E0%A4%A/prod.json',
     '/x/search/30day/accounts/acme/prod.json',
     '/plain/',
-  ])('finds no route for %s', pathname => {
+  ])('finds no route for the path %s', pathname => {
     expect(find(pathname)).toBeUndefined();
   });
 });

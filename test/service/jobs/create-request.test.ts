@@ -33,7 +33,7 @@ describe('the request to create a job', () => {
     [{ rules: [{ value: 'tea' }, { value: 7 }] }, /'rules', at number 2/],
     [{ rules: [{ value: 'tea', tag: 7 }] }, /'rules', at number 1/],
     [{ rules: Array(1001).fill({ value: 'tea' }) }, /at most 1000 rules, not 1001/],
-  ])('is rejected with %j', async (fields, message) => {
+  ])('is rejected if it contains %j', async (fields, message) => {
     const jobs = await localJobs();
     const reply = await jobs.post(fields);
     expect(reply.status).toBe(400);
@@ -50,7 +50,7 @@ describe('the request to create a job', () => {
     expect(message?.split('\n')).toHaveLength(3);
   });
 
-  it('may end at the current time and start at the first minute of the archive', async () => {
+  it('may have a window that ends at the current time and starts at the first minute of the archive', async () => {
     const jobs = await localJobs();
     const fields = { fromDate: '200603210000', toDate: '202405151234' };
     expect((await jobs.post(fields)).status).toBe(201);
@@ -68,7 +68,7 @@ describe('the request to create a job', () => {
     expect((await jobs.post(fields)).status).toBe(201);
   });
 
-  it('is rejected with a format that the archive does not have', async () => {
+  it('is rejected if it names a format that the archive does not have', async () => {
     const jobs = await localJobs();
     expect(await jobs.post({ dataFormat: 'activity_streams' })).toMatchObject({
       status: 400,
@@ -90,7 +90,7 @@ describe('the request to create a job', () => {
     },
   );
 
-  it('is rejected with a body that is too large', async () => {
+  it('is rejected if its body is too large', async () => {
     const jobs = await localJobs();
     const reply = await jobs.ask('/jobs.json', {
       method: 'POST',

@@ -66,7 +66,7 @@ describe('a fault planted for job files', () => {
     expect((await jobs.results(uuid)).urlCount).toBe(7);
   });
 
-  it('responds with 403 for a file a given number of times', async () => {
+  it('makes the service respond with 403 for a file the given number of times', async () => {
     const { jobs, uuid } = await withFault({ kind: 'status', ...FILE, status: 403, times: 2 });
     expect((await see(jobs, uuid)).status).toBe(403);
     expect((await see(jobs, uuid)).status).toBe(403);
@@ -115,8 +115,8 @@ describe('a fault planted for the file list of a job', () => {
   });
 });
 
-describe('a fault planted for jobs', () => {
-  it('affects requests about jobs, but not requests for their files', async () => {
+describe('a fault planted for the job endpoints', () => {
+  it('affects requests about jobs, but not requests for job files', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('delivered');
     jobs.service.faults.plant({ kind: 'status', endpoint: 'jobs', status: 503, retryAfter: 1 });
@@ -125,7 +125,7 @@ describe('a fault planted for jobs', () => {
     expect((await fetch(String((await jobs.results(uuid)).urlList[0]))).status).toBe(200);
   });
 
-  it('can be planted through the control API unless it is invalid', async () => {
+  it('is accepted by the control API only if it is valid', async () => {
     const jobs = await localJobs();
     const plant = (fault: object) =>
       jobs.ask(new URL('/_control/faults', jobs.base).href, {

@@ -40,7 +40,7 @@ async function delivered(jobs: LocalJobs, fields?: Record<string, unknown>) {
 }
 
 describe('the results of a job in the local service', () => {
-  it('list one file for each ten minutes with posts, in order of time', async () => {
+  it('list one file for each ten minutes that contain posts, in order of time', async () => {
     const jobs = await localJobs();
     const { listing, files } = await delivered(jobs, {
       fromDate: '202405150834',
@@ -74,7 +74,7 @@ describe('the results of a job in the local service', () => {
     expect((await delivered(jobs, fields)).listing.urlCount).toBe(6);
   });
 
-  it('have the same totals in the list, the job and the files', async () => {
+  it('have the same totals in the list, in the job and in the files', async () => {
     const jobs = await localJobs();
     const { job, listing, files } = await delivered(jobs);
     const bytes = files.reduce((sum, file) => sum + file.bytes.length, 0);
@@ -118,7 +118,7 @@ describe('the results of a job in the local service', () => {
       });
   });
 
-  it('are an empty list if nothing matches', async () => {
+  it('are an empty list if no post matches', async () => {
     const jobs = await localJobs();
     const { job, listing } = await delivered(jobs, { rules: [{ value: 'cocoa' }] });
     expect(listing).toMatchObject({ urlCount: 0, urlList: [], totalFileSizeBytes: 0 });
@@ -142,7 +142,7 @@ describe('the results of a job in the local service', () => {
 });
 
 describe('a job file of the local service', () => {
-  it('contains one post a line, with all its matching rules, in gzip', async () => {
+  it('contains one post per line, with all matching rules of the post, compressed with gzip', async () => {
     const jobs = await localJobs();
     const made = await jobs.post({
       rules: [
@@ -247,7 +247,7 @@ describe('a job file of the local service', () => {
       expect((await download(url, { range })).status).toBe(416);
   });
 
-  it('is read from disk for each download, even if it was truncated there', async () => {
+  it('is read from disk for each download, even if it has become shorter on disk', async () => {
     const stateFolder = await temporaryFolder();
     const jobs = await localJobs({ stateFolder });
     const { listing } = await delivered(jobs);
@@ -262,7 +262,7 @@ describe('a job file of the local service', () => {
     expect(jobs.errors).toEqual([]);
   });
 
-  it('is served from a second origin, which ignores HTTP Basic and rejects other credentials', async () => {
+  it('is served from a second origin, which ignores HTTP Basic credentials and rejects others', async () => {
     const jobs = await localJobs();
     const { listing } = await delivered(jobs);
     const [url = ''] = listing.urlList;
@@ -296,7 +296,7 @@ describe('a job file of the local service', () => {
     expect((await fetch(url, { method: 'POST' })).status).toBe(405);
   });
 
-  it('is not found at a signed URL for another time or no time', async () => {
+  it('is not found at a signed URL with other or invalid minutes', async () => {
     const jobs = await localJobs({ seed: 'known' });
     const { listing } = await delivered(jobs);
     const { origin, pathname } = new URL(listing.urlList[0] as string);

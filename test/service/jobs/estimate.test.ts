@@ -31,7 +31,7 @@ describe('the estimated count of a job', () => {
 });
 
 describe('the estimate of a job', () => {
-  it('stops at its time limit, even within a minute with many posts, and returns the tested fraction', async () => {
+  it('stops at its time limit, even within a minute with many posts, and returns which fraction it tested', async () => {
     let now = 0;
     let tested = 0;
     vi.spyOn(performance, 'now').mockImplementation(() => now);
@@ -76,7 +76,7 @@ describe('the quote of a job', () => {
     expect((await jobs.job(uuid)).quote?.estimatedActivityCount).toBe(100);
   });
 
-  it('charges for each day that contains a part of the window, or nothing without a price', async () => {
+  it('charges for each day that contains a part of the window, or states no price if none is configured', async () => {
     const fields = { fromDate: '202405140001', toDate: '202405150001' };
     const jobs = await localJobs({ jobDollarsPerDay: 12.5 });
     const uuid = await jobs.bring('quoted', fields);

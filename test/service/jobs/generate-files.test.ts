@@ -13,7 +13,7 @@ interface Page {
 }
 
 describe('the files of a delivered job', () => {
-  it('can be used as an archive that the service searches and runs jobs over', async () => {
+  it('can be served as an archive in which the service searches and runs jobs', async () => {
     const first = await localJobs({ archive: undefined });
     const fields = {
       fromDate: '202405140900',

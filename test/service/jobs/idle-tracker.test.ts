@@ -4,8 +4,8 @@ import { DAY } from '../../../src/base/time.js';
 import { Clock } from '../../../src/service/clock.js';
 import { IdleTracker } from '../../../src/service/jobs/idle-tracker.js';
 
-describe('IdleTracker', () => {
-  it('is idle when every task waits, and busy again when one continues', async () => {
+describe('IdleTracker, which tells when all tasks of the service wait,', () => {
+  it('settles only when every task waits again', async () => {
     const clock = new Clock();
     clock.freeze();
     const idle = new IdleTracker(clock);
@@ -31,7 +31,7 @@ describe('IdleTracker', () => {
     await work;
   });
 
-  it('resolves at the latest after the requested time', async () => {
+  it('settles after the requested time even if a task is still working', async () => {
     const idle = new IdleTracker(new Clock());
     let end: () => void = () => {};
     const work = idle.track(() => new Promise(resolve => (end = resolve)));
@@ -41,7 +41,7 @@ describe('IdleTracker', () => {
     await idle.settled();
   });
 
-  it('stops waiting when the service stops', async () => {
+  it('rejects a waiting task with the reason when the service stops', async () => {
     const clock = new Clock();
     clock.freeze();
     const idle = new IdleTracker(clock);

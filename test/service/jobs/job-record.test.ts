@@ -13,11 +13,11 @@ describe('the number of days of a job', () => {
     ['201201012359', '201201020000', 1],
     ['201202280000', '201203010000', 2],
     ['201201010000', '201201010000', 0],
-  ])('from %s to %s is %d', (from, to, days) => {
+  ])('for the window from %s to %s is %d', (from, to, days) => {
     expect(jobDays({ from: at(from), to: at(to) })).toBe(days);
   });
 
-  it('includes every day that contains a minute of the window', () => {
+  it('includes every day of which the window contains a minute', () => {
     fc.assert(
       fc.property(fc.nat(10_000), fc.nat(5_000), (start, length) => {
         const from = at('201202270000') + start * MINUTE;

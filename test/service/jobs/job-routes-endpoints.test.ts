@@ -78,7 +78,7 @@ describe('the file URLs of a job', () => {
     expect(found).toEqual({ files: 3, jobOrigin: url, fileOrigins: [url] });
   });
 
-  it('use no second port if the service has a token', async () => {
+  it('need no second port if the service has a token', async () => {
     const listen = vi.spyOn(net.Server.prototype, 'listen');
     await started({ token: 'the-token-of-a-test' });
     expect(listen).toHaveBeenCalledTimes(1);
@@ -87,7 +87,7 @@ describe('the file URLs of a job', () => {
     listen.mockRestore();
   });
 
-  it('use a second origin on loopback', async () => {
+  it('have a second origin on loopback', async () => {
     const addresses = await started({});
     const found = await downloaded(account(addresses, {}));
     expect(found).toMatchObject({ files: 3, jobOrigin: addresses.baseUrl });

@@ -32,7 +32,7 @@ describe('the rules of a new job', () => {
     expect(ids.every(id => BigInt(id) > 2n ** 53n && BigInt(id) < 2n ** 63n)).toBe(true);
   });
 
-  it('may contain a language code that is not in the table', async () => {
+  it('may contain a language code that the table of languages lacks', async () => {
     const jobs = await localJobs();
     const reply = await jobs.post({ rules: [{ value: 'lang:qqq' }] });
     expect(rulesOf(reply).summary).toEqual({ created: 1, not_created: 0 });
@@ -65,18 +65,18 @@ describe('the rules of a new job', () => {
     expect((await jobs.list()).jobs).toEqual([]);
   });
 
-  it('may contain operators that search does not support', async () => {
+  it('may contain operators that search does not have', async () => {
     const jobs = await localJobs();
     expect((await jobs.post({ rules: [{ value: 'contains:te' }] })).status).toBe(201);
   });
 
-  it('may consist of operators that search accepts only beside others', async () => {
+  it('may consist of operators that search accepts only together with others', async () => {
     const jobs = await localJobs();
     const value = '((has:mentions OR has:media) is:verified) -is:retweet -is:nullcast';
     expect((await jobs.post({ rules: [{ value }] })).status).toBe(201);
   });
 
-  it('are created once if the request repeats a rule', async () => {
+  it('are created once even if the request contains a rule twice', async () => {
     const jobs = await localJobs();
     const rules = rulesOf(
       await jobs.post({

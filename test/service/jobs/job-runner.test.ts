@@ -62,7 +62,7 @@ describe('a job in the local service', () => {
     });
   });
 
-  it('shows who accepted its quote and when, and can no longer be rejected', async () => {
+  it('shows who accepted its quote and when, and cannot be rejected any more', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('quoted');
     await jobs.move(1_000);
@@ -83,7 +83,7 @@ describe('a job in the local service', () => {
       });
   });
 
-  it('shows when its quote was rejected, and can no longer be accepted', async () => {
+  it('shows when its quote was rejected, and cannot be accepted any more', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('rejected');
     const rejected = {
@@ -133,7 +133,7 @@ describe('a job in the local service', () => {
     });
   });
 
-  it('changes its status at the scheduled times, however far the clock is moved', async () => {
+  it('changes its status at the scheduled times, however far the clock is moved at once', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.create();
     await jobs.move(5 * DAY);
@@ -206,7 +206,7 @@ describe('concurrent jobs', () => {
     ]);
   });
 
-  it('run two at a time, in the order of their acceptance', async () => {
+  it('run two at a time, in the order in which they were accepted', async () => {
     const jobs = await localJobs();
     const uuids: string[] = [];
     for (const title of ['a', 'b', 'c', 'd']) uuids.push(await jobs.create({ title }));

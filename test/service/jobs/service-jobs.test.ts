@@ -51,7 +51,7 @@ describe('a service that restarts with its state folder', () => {
     expect((await again.job(opened)).status).toBe('quoted');
   });
 
-  it('expires the jobs that were due while it was stopped', async () => {
+  it('expires the jobs whose expiry passed while the service was stopped', async () => {
     const stateFolder = await temporaryFolder();
     const first = await localJobs({ stateFolder });
     const uuid = await first.bring('delivered');
@@ -67,7 +67,7 @@ describe('a service that restarts with its state folder', () => {
     expect(await readdir(join(stateFolder, 'jobs', uuid))).toEqual(['job.json']);
   });
 
-  it('writes the same job files, however often it stops while it writes them', async () => {
+  it('writes the same job files however often it stops while writing them', async () => {
     const fields = {
       fromDate: '202405141955',
       toDate: '202405150105',

@@ -48,11 +48,11 @@ describe('entitiesIn', () => {
     expect(textsOf('url', text)).toEqual(links);
   });
 
-  it('finds no tags and mentions within links', () => {
+  it('finds no tags or mentions within links', () => {
     expect(entitiesIn('https://example.com/#tag/@name').map(({ kind }) => kind)).toEqual(['url']);
   });
 
-  it('finds mentions of lists and of long names as the service does', () => {
+  it('finds mentions of lists and of long names in the same way as the real service', () => {
     const long = 'x'.repeat(25);
     expect(textsOf('mention', `＠ann @ann/friends @ann/1 @${long}`)).toEqual([
       '＠ann',
@@ -103,7 +103,7 @@ describe('entitiesIn', () => {
 
   const kinds = { mentions: 'mention', urls: 'url', cashtags: 'symbol' } as const;
   it.runIf(folder !== '').each(Object.keys(kinds) as (keyof typeof kinds)[])(
-    'finds the %s of all conformance cases of twitter-text (MILLRACE_REAL_DATA)',
+    'finds the %s of all conformance cases of twitter-text (needs MILLRACE_REAL_DATA)',
     section => {
       const { tests } = parse(readFileSync(join(folder, 'twitter-text-extract.yml'), 'utf8'));
       const found = tests[section].map(({ description, text }: Record<string, string>) => {

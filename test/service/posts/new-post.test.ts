@@ -4,8 +4,8 @@ import type { Activity } from '../../../src/index.js';
 import { fieldsOf } from '../../../src/post/read-fields.js';
 import { added, NOW, serve, textsOf } from './serve-posts.js';
 
-describe('a new post of a few fields', () => {
-  it('is completed, and can be found by each of these fields', async () => {
+describe('a new post given with only a few fields', () => {
+  it('gets all other fields, and is found by each of the given fields', async () => {
     const { found } = await serve({
       posts: [
         { text: 'Tea with #milk for @bob $TEA https://tea.example/a?b=c', author: 'ann', likes: 3 },
@@ -45,7 +45,7 @@ describe('a new post of a few fields', () => {
     expect(await found('from:bob OR from:ann')).toHaveLength(2);
   });
 
-  it('refers to posts that are an hour older unless a time is given', () => {
+  it('refers by default to a retweeted post that is an hour older', () => {
     const [post] = added([{ retweeted: { text: 'inner' }, postedAt: NOW - HOUR }]).list();
     expect(post?.retweeted?.postedAt.getTime()).toBe(Math.floor((NOW - 2 * HOUR) / 1000) * 1000);
   });

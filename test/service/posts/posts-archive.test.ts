@@ -56,7 +56,7 @@ describe('the given posts of a service', () => {
     expect(buckets.reduce((sum, { count }) => sum + count, 0)).toBe(both.length);
   });
 
-  describe('of now and in an hour', () => {
+  describe('of the current time and of an hour later', () => {
     const archive = () => {
       const posts = added([
         { text: 'tea', id: '7', author: 'Ann' },
@@ -73,7 +73,7 @@ describe('the given posts of a service', () => {
       expect(archive().author('aNN')?.handle).toBe('Ann');
     });
 
-    it('are found only when their time has come', () => {
+    it('are found only once the clock reaches their time', () => {
       expect(archive().post('8')).toBeUndefined();
       expect(archive().author('bob')).toBeUndefined();
     });
@@ -97,7 +97,7 @@ describe('the given posts of a service', () => {
     expect(await pipeline(search(acme, query), collect())).toHaveLength(25);
   });
 
-  it('come on the second page if other posts fill the first', async () => {
+  it('come on the second page if other posts fill the first page', async () => {
     const archiveOf = (text: string, postedAt: number) =>
       new PostsArchive(added([{ text, postedAt }]), 'original', () => NOW);
     const others = unchecked<Archive>(archiveOf('tea', NOW - MINUTE));
@@ -112,7 +112,7 @@ describe('the given posts of a service', () => {
     expect(await found(2)).toMatchObject({ posts: [{}, {}], more: false });
   });
 
-  it('are found if a window starts at their time, but not if it ends there', async () => {
+  it('are found if a window starts at their time, but not if the window ends at their time', async () => {
     const at = Math.floor((NOW - HOUR) / MINUTE) * MINUTE;
     const { acme } = await serve({ posts: [{ text: 'tea', postedAt: at }] });
     const within = (from: number, to: number) =>
@@ -143,7 +143,7 @@ describe('the given posts of a service', () => {
   });
 });
 
-describe('an archive of given and other posts, with a deadline,', () => {
+describe('a search or count with a deadline in an archive of given and other posts', () => {
   /**
    * Joins an archive of 400 given posts with another archive. The clock advances each time it is
    * read.
@@ -160,7 +160,7 @@ describe('an archive of given and other posts, with a deadline,', () => {
   const window = { from: NOW - HOUR, to: NOW };
   const rule = { tree: parseRule('tea').tree as RuleNode, matches: () => true };
 
-  it('counts only the given posts of the part that it has time for', async () => {
+  it('counts only the given posts of the part that it counts before the deadline', async () => {
     for (const newestFirst of [true, false]) {
       const archive = await joined(new MemoryArchive([]));
       const options = { newestFirst, deadlineMs: 100 };

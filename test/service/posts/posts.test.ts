@@ -39,7 +39,7 @@ describe('the posts given to a service', () => {
     ).toEqual(given.map(({ raw }) => raw.toString()).toSorted());
   });
 
-  it('determine the format of the service, however they are given', async () => {
+  it('determine the format of the service, whether they are activities, bytes, strings or objects', async () => {
     const [a, b, c, d] = samplePosts(NOW - HOUR, {
       postsPerMinute: 300,
       format: 'activity_streams',
@@ -141,7 +141,7 @@ describe('the posts given to a service', () => {
     expect(() => service.posts.delete(id)).toThrow(/was deleted before/);
   });
 
-  it('are not found before their time', async () => {
+  it('are not found before the time that they state', async () => {
     const { service, found } = await serve({
       posts: [{ text: 'tea', postedAt: new Date(NOW + HOUR) }],
     });
@@ -150,7 +150,7 @@ describe('the posts given to a service', () => {
     expect(await found('tea')).toHaveLength(1);
   });
 
-  it('add the retweets and replies among them to the engagement totals', async () => {
+  it('add their retweets and replies to the engagement totals', async () => {
     const { service, signIn, post } = await localOAuth();
     const [first] = service.posts.add({
       text: 'tea',

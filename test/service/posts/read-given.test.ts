@@ -4,7 +4,7 @@ import { createService, type GivenPost, samplePosts } from '../../../src/service
 import { splitPosts } from '../../../src/service/posts/read-given.js';
 import { NOW, serve } from './serve-posts.js';
 
-it('splitPosts accepts a byte order mark, and names UTF-16 in its error', () => {
+it('splitPosts accepts a byte order mark, and names UTF-16 in its error for a UTF-16 file', () => {
   const lines = '{"text":"a"}\n{"text":"b"}';
   for (const text of ['{"text":"a"}', '[{"text":"a"},{"text":"b"}]', lines])
     expect(splitPosts(Buffer.from(`\ufeff${text}`)).map(String)).toEqual(

@@ -34,7 +34,7 @@ describe('the JSON of a post given to the service', () => {
     expect(() => service.posts.add({ quoted: '5', text: 'x' })).toThrow(/posts\.quoted/);
   });
 
-  it('contains a mentioned author with the id that another post states', async () => {
+  it('contains a mentioned author with the id that another post states for that author', async () => {
     const { service } = await serve({ posts: [] });
     const [, mention, own] = service.posts.add([
       { text: 'tea', author: { handle: 'Ann', id: '42' } },
@@ -49,7 +49,7 @@ describe('the JSON of a post given to the service', () => {
   });
 
   it.each(FORMATS)(
-    'contains escaped text in %s, with indices that count the escapes',
+    'contains escaped text in the format %s, with indices that count the escapes',
     async format => {
       const { service } = await serve({ posts: [], format });
       const text = '😀 a & b <c> #tea http://example.com/?a=1&b=2 & example.com @ann $TWTR ＃東京';
@@ -73,7 +73,7 @@ describe('the JSON of a post given to the service', () => {
   );
 
   it.each(FORMATS)(
-    'does not escape an already escaped text again in %s when it is retweeted',
+    'does not escape an already escaped text again in the format %s when the post is retweeted',
     async format => {
       const { service } = await serve({ posts: [], format });
       const [first] = service.posts.add({ id: '1000', text: 'a & b' }) as [Activity];
@@ -85,7 +85,7 @@ describe('the JSON of a post given to the service', () => {
     },
   );
 
-  it.each(FORMATS)('contains an escaped author profile in %s', async format => {
+  it.each(FORMATS)('contains an escaped author profile in the format %s', async format => {
     const { service } = await serve({ posts: [], format });
     const author = { handle: 'ann', name: 'Ann & <Co>', description: 'a & b', location: 'C & D' };
     const [post] = service.posts.add({ text: 'tea', author }) as [Activity];
@@ -94,7 +94,7 @@ describe('the JSON of a post given to the service', () => {
     expect([name, bio, location]).toEqual(['Ann & <Co>', 'a & b', 'C & D']);
   });
 
-  it('contains no entity for a truncated hashtag', async () => {
+  it('contains no hashtag entity for a hashtag that is truncated', async () => {
     const { service } = await serve({ posts: [] });
     const [long] = service.posts.add({
       text: `#first ${'x'.repeat(100)} #coffeetime ${'y'.repeat(60)}`,
@@ -109,7 +109,7 @@ describe('the JSON of a post given to the service', () => {
     expect(JSON.parse(String(retweet?.raw)).entities.hashtags).toEqual([]);
   });
 
-  it.each(FORMATS)('is parsed in %s as it was given', format => {
+  it.each(FORMATS)('is parsed in the format %s to the values that were given', format => {
     const { posts } = createService({ format });
     const piece = fc.constantFrom(
       ...['&', '<', '>', '&amp;', '😀', '#tea', '＃東京', '@ann', '$TWTR', 'x'.repeat(30), '・'],

@@ -72,7 +72,7 @@ describe('the archive of a folder', () => {
     expect(segments.flatMap(({ ids }) => ids)).toEqual(all.map(post => post.id));
   });
 
-  test('includes posts at the start of a window, but not at its end', async () => {
+  test('includes posts from the start of a window, but not from its end', async () => {
     const all = posts(NOON, 30);
     const archive = await folders.open(await folders.make({ 'a.json.gz': jobFile(all) }));
     const middle = archivedPost(all[20] as Activity).at;
@@ -101,13 +101,13 @@ describe('the archive of a folder', () => {
     expect(buckets.reduce((sum, { count }) => sum + count, 0)).toBe(all.length);
   });
 
-  test('has the format of its posts', async () => {
+  test('has the format of the stored posts', async () => {
     const streams = posts(NOON, 10, 'activity_streams');
     const archive = await folders.open(await folders.make({ 'a.json.gz': jobFile(streams) }));
     expect(archive.format).toBe('activity_streams');
   });
 
-  test('requires the option `format` if its posts have both formats, and serves only one', async () => {
+  test('requires the option `format` if its posts have both formats, and serves only posts of that format', async () => {
     const [a, b] = [posts(NOON, 10), posts(NOON, 10, 'activity_streams')];
     const folder = await folders.make({ 'a.json.gz': jobFile(a), 'b.json.gz': jobFile(b) });
     await expect(folders.open(folder)).rejects.toThrow(/both|original and .* activity_streams/);

@@ -32,7 +32,7 @@ async function found(drafts: readonly Partial<typeof PLAIN>[], text: string): Pr
   return ids;
 }
 
-describe('a search that reads only the archive index', () => {
+describe('the search of a folder archive, which reads only the index,', () => {
   test.each([
     [
       '"the new"',
@@ -49,7 +49,7 @@ describe('a search that reads only the archive index', () => {
     ['"a a"', ['a', 'a a', 'a b a'], [2]],
     ['snow OR -rain', ['rain', 'snow', 'fog', 'snow rain'], [2, 3, 4]],
     ['snow -"deep snow"', ['snow', 'deep snow', 'snow deep'], [1, 3]],
-  ])('distinguishes the variants of %s', async (rule, texts, expected) => {
+  ])('tells apart the variants of %s', async (rule, texts, expected) => {
     expect(
       await found(
         texts.map(text => ({ text })),
@@ -58,7 +58,7 @@ describe('a search that reads only the archive index', () => {
     ).toEqual(expected);
   });
 
-  test('distinguishes words in the text from words in a link', async () => {
+  test('tells apart words in the text and words in a link', async () => {
     const link = { expanded: 'https://deep.snow.example/x', unwound: undefined };
     const drafts = [{ text: 'deep snow' }, { text: 'look', links: [link] }];
     expect(await found(drafts, '"deep snow"')).toEqual([1, 2]);
@@ -74,7 +74,7 @@ describe('a search that reads only the archive index', () => {
     expect(await found([{ text: 'look', links }], 'url:"deep https"')).toEqual([]);
   });
 
-  test('finds posts by the area of their place', async () => {
+  test('finds posts by the area of the tagged place', async () => {
     const place = (corner: readonly [number, number]) => ({
       id: 'x',
       name: 'Here',
@@ -250,7 +250,7 @@ describe('the index of an archive of a folder', () => {
     expect(await indexes(folder)).toEqual([name]);
   });
 
-  test('has another name if an operator that needs index terms is added or removed', async () => {
+  test('has another file name if an operator that needs index terms is added or removed', async () => {
     const folder = await folders.make({ 'a.json.gz': jobFile(posts(NOON, 5)) });
     await served(folder);
     const files = await listFiles(folder);

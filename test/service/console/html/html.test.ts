@@ -20,7 +20,7 @@ describe('HTML markup', () => {
     );
   });
 
-  it('does not escape markup within lists, and drops absent values', () => {
+  it('does not escape markup inside lists, and omits absent values', () => {
     const list = ['a<', html`<b>${1}</b>`, undefined, null, false as const, [2n, '&']];
     expect(html`${list}`.text).toBe('a&lt;<b>1</b>2&amp;');
   });
@@ -29,7 +29,7 @@ describe('HTML markup', () => {
     expect(isolated('a\u202Eb<').text).toBe('<bdi>a\u202Eb&lt;</bdi>');
   });
 
-  it('drops all control characters except tabs and line ends', () => {
+  it('replaces all control characters except tabs and line ends', () => {
     expect(html`${'a\0b\x1b[2J\tc\nd\x85'}`.text).toBe('a\uFFFDb\uFFFD[2J\tc\nd\uFFFD');
   });
 });

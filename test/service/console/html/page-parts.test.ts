@@ -7,7 +7,7 @@ import {
 } from '../../../../src/service/console/html/page-parts.js';
 import { readable } from '../browse.js';
 
-describe('a number with its unit on a page', () => {
+describe('a number with its unit on a page of the console', () => {
   it.each([
     [0, '0 bytes'],
     [1, '1 byte'],
@@ -36,7 +36,7 @@ describe('a number with its unit on a page', () => {
   });
 });
 
-describe('a duration on a page, in its two largest units,', () => {
+describe('a duration on a page of the console, in its two largest units,', () => {
   it.each([
     [1_999, '1 second'],
     [1_439_000, '23 minutes 59 seconds'],
@@ -47,15 +47,15 @@ describe('a duration on a page, in its two largest units,', () => {
   });
 });
 
-describe('a time window on a page', () => {
+describe('a time window on a page of the console', () => {
   const from = Date.UTC(2026, 10, 21, 20, 33);
 
-  it('names its day once, with the time zone', () => {
+  it('contains its day only once, with the time zone', () => {
     const text = readable(renderWindow({ from, to: from + 600_000 }).text);
     expect(text).toBe(' 2026-11-21 20:33 to 20:43 UTC');
   });
 
-  it('names both days if they differ', () => {
+  it('contains both days if they differ', () => {
     const text = readable(renderWindow({ from, to: from + 86_400_000 }).text);
     expect(text).toBe(' 2026-11-21 20:33 to 2026-11-22 20:33 UTC');
   });

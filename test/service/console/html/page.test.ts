@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { signedIn } from '../browse.js';
 import { PAGES } from '../console-pages.js';
 
-describe('the console page', () => {
+describe('a console page', () => {
   it.each([
     ...[...PAGES, '/status'].map(address => [address, true] as const),
     ...['/console/nothing', '/oauth/grants'].map(address => [address, false] as const),
   ])(
-    '%s sends security headers, with a script only where needed: %s',
+    'at %s is sent with security headers, and may run a script: %s',
     async (address, hasScript) => {
       const { browser } = await signedIn();
       const { headers, text, script } = await browser.get(address);
@@ -32,7 +32,7 @@ describe('the console page', () => {
   it.each([
     ...['/console', '/console/jobs', '/console/streams', '/console/compliance'],
     ...['/console/requests', '/console/explore', '/status'],
-  ])('%s has parts that refresh themselves, each with a unique id', async address => {
+  ])('at %s has parts that refresh themselves, each with a unique id', async address => {
     const { browser } = await signedIn();
     const { text } = await browser.get(address);
     const ids = [...text.matchAll(/ id="([^"]*)"/g)].map(([, id]) => id);

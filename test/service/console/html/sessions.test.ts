@@ -27,7 +27,7 @@ describe('the browser sessions of the console', () => {
     expect(sessions.visitor(asked(cookie)).user).toBe(undefined);
   });
 
-  it('are dropped, the oldest first, when there are too many', () => {
+  it('are removed, the oldest first, when there are too many', () => {
     const sessions = new Sessions<number>('test', '/');
     const cookies = Array.from({ length: 1_001 }, (_, i) => cookieOf(sessions.signIn(asked(), i)));
     expect(sessions.visitor(asked(cookies[0])).user).toBe(undefined);
@@ -50,7 +50,7 @@ describe('the browser sessions of the console', () => {
     expect(sessions.visitor(asked(cookie, 82)).user).toBe(undefined);
   });
 
-  it('store nothing before a sign-in, but already verify form tokens', () => {
+  it('store nothing before a sign-in, but verify form tokens even then', () => {
     const sessions = new Sessions<string>('test', '/');
     const { csrf, headers } = sessions.visitor(asked());
     const cookie = cookieOf(headers);
@@ -72,7 +72,7 @@ describe('the browser sessions of the console', () => {
       return { sessions, request };
     };
 
-    it('keep the message when the page is reloaded', () => {
+    it('keep the message when that page is reloaded', () => {
       const { sessions, request } = withMessage();
       for (let i = 0; i < 2; i++)
         expect(sessions.message(request, '/jobs')).toMatchObject({ message, id: 'job-1' });
