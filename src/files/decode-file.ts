@@ -35,9 +35,10 @@ export type Inflate = (
 ) => Buffer | undefined | Promise<Buffer | undefined>;
 
 /**
- * Inflates a file, cuts it into records, and reads the columns of the records that are items. This replaces
- * the pipeline stages `gunzip`, `jsonLines` and `activities`. Returns `undefined` if the file is damaged or
- * too large. Those stages then process the file in blocks and deliver everything before the error.
+ * Inflates a file, cuts it into records, and reads the columns of the records that are items. This
+ * replaces the pipeline stages `gunzip`, `jsonLines` and `activities`. Returns `undefined` if the
+ * file is damaged, is too large or starts with a byte order mark. Those stages then process the
+ * file in blocks and deliver everything before the error.
  *
  * @param file The stored bytes. The caller may reuse their memory after the call.
  */

@@ -60,8 +60,8 @@ export interface RowBounds {
  */
 export class FileRecords implements Records {
   /**
-   * The bytes of the file. A new buffer replaces this one if a step or a column makes records
-   * longer.
+   * The bytes of the file. A new buffer replaces this one if a step makes records longer, or if a
+   * column rewrites the records.
    */
   content: Buffer;
   count = 0;

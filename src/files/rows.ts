@@ -151,13 +151,14 @@ export class StoredRows {
     return this.file.rows;
   }
 
-  /** The number of elements in each column, one for every row of the file. */
+  /** The number of rows of the file. Columns cover all of them. */
   get columnSize(): number {
     return this.bounds.count;
   }
 
   /**
-   * Returns a column, which has an element for every row of the file.
+   * Returns the data of a column. It covers all rows of the file, including rows that are not in
+   * this list.
    *
    * @throws Error if the column was not read
    */

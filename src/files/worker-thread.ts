@@ -90,8 +90,9 @@ export class EngineThread {
   }
 
   /**
-   * Ends the thread after all earlier calls. Does not call `terminate`. If `terminate` ran while
-   * the thread creates a decoder, Node 20 would abort the whole process with "close before init".
+   * Ends the thread after all earlier calls. Calls `terminate` only if the thread hangs. If
+   * `terminate` ran while the thread creates a decoder, Node 20 would abort the whole process with
+   * "close before init".
    */
   async end(): Promise<void> {
     // Sends the message directly instead of using `ask`. If an answer was unreadable, the thread counts as

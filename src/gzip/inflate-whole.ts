@@ -104,8 +104,9 @@ export function inflateWholeHere(file: Buffer, maxBytes: number): Promise<Buffer
 }
 
 /**
- * Returns the inflated size that a gzip file states: the size of its last member modulo 4 GiB. It may be
- * wrong, so it is used only to choose the size of buffers.
+ * Returns the inflated size that a gzip file states: the size of its last member modulo 4 GiB. The
+ * size may be wrong, so it must only be used as an estimate, for example to choose the size of
+ * buffers.
  */
 export function inflatedSize(file: Buffer): number {
   return file.length < 4 ? 0 : file.readUInt32LE(file.length - 4);
