@@ -94,7 +94,8 @@ export class ProgressText {
   }
 
   /**
-   * Returns the number of items written per second, or, as long as nothing is written, received per second.
+   * Returns the number of items written per second. While nothing is written, returns the number
+   * received per second.
    */
   #rate(now: number): string {
     const { written, received } = this.#progress.counts();

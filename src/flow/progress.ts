@@ -88,7 +88,10 @@ export class Progress {
     return branch;
   }
 
-  /** The current wait. If there are several, the wait that started last. */
+  /**
+   * The current wait. If there are several, the wait that started last. A wait of a branch counts
+   * only if the run itself does not wait.
+   */
   get wait(): Wait | undefined {
     return this.#lastWait?.wait;
   }

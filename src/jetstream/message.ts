@@ -42,7 +42,10 @@ export interface HeaderReader {
 
 /** The position of a message among the messages of its publisher on its subject. */
 export interface SubjectPosition {
-  /** How many messages this publisher has sent on this subject before this message, in all of its runs. */
+  /**
+   * How many messages this publisher has sent on this subject before this message, in all runs of
+   * the same series.
+   */
   readonly position: number;
   /**
    * A position on the same subject. All messages below it had been acknowledged when this message
