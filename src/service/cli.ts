@@ -13,7 +13,7 @@ import { splitPosts } from './posts/read-given.js';
 import { createService, PORT } from './service.js';
 import { SERVICE_OPTIONS, type ServiceOptions } from './service-options.js';
 
-/** For flags of durations. The options take milliseconds, but the flags take seconds. */
+/** The details of flags for durations. The options take milliseconds, but the flags take seconds. */
 const SECONDS = { placeholder: 'seconds', unit: SECOND };
 const NAME = { placeholder: 'name' };
 

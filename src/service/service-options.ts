@@ -128,9 +128,10 @@ export interface ServiceOptions extends SampleOptions, OAuthOptions, UsageOption
    */
   readonly stateFolder?: string | undefined;
   /**
-   * The address or name of this machine on which the service listens; `0.0.0.0` means all addresses. Unless
-   * it is loopback, the control path and the console need a token, and data files come from the service's own
+   * The address or name of this machine on which the service listens; `0.0.0.0` means all addresses. If it is
+   * not loopback, the control path and the console need a token, and data files come from the service's own
    * origin.
+   *
    * @default '127.0.0.1'
    */
   readonly host?: string | undefined;

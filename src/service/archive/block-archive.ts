@@ -188,7 +188,10 @@ class BucketCounts {
     }
   }
 
-  /** Returns the buckets of the counted part of the window. No posts outside of this part were added. */
+  /**
+   * Returns the buckets of the counted part of the window. The caller must not have added posts outside of
+   * this part.
+   */
   of(counted: Window): CountsResult {
     const { from, to } = counted;
     if (from >= to) return { buckets: [], counted };

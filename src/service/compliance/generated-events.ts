@@ -100,7 +100,8 @@ export class GeneratedEvents {
     if (this.isOff) return [];
     const events: PrintedEvent[] = [];
     const work = new EventLoopYield(signal);
-    // An event follows its post after one of six delays, so only six time windows can have posts with events.
+    // An event, or the event that undoes it, follows its post after one of six delays. Therefore, only posts
+    // in six time windows can have events in `window`.
     for (const delay of DELAYS.flatMap(delay => [delay, delay + UNDO_DELAY])) {
       const posted = { from: window.from - delay - 1000, to: window.to - delay };
       const eventAfterDelay = (id: string, at: number, isRepost: boolean) => {

@@ -265,7 +265,10 @@ function pinCard(pin: string, name: string): Html {
 <p class="pin" aria-label="PIN">${pin}</p><p class="hint">You can close this page then.</p></div>`;
 }
 
-/** Links to a callback that the content security policy cannot name as the target of a form. */
+/**
+ * Renders a link to a callback. Needed if the content security policy cannot name the callback, because a
+ * form must not redirect to it then.
+ */
 function goOnCard(redirect: string, name: string): Html {
   return html`<div class="card"><p>Go back to ${isolated(name)} to continue.</p>
 <p><a class="button" href="${redirect}">Continue to ${new URL(redirect).host}</a></p></div>`;

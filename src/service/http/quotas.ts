@@ -51,7 +51,10 @@ export class Quotas {
     this.#clock = clock;
   }
 
-  /** Creates the window that counts the requests of a rate. It replaces an earlier window. */
+  /**
+   * Creates the window that counts the requests of a rate. A later call for the same rate replaces the
+   * window.
+   */
   window(name: RateName): RateWindow {
     const window = new RateWindow(this.#limits[name], this.#clock);
     this.#windows.set(name, window);

@@ -231,7 +231,7 @@ function isOfGoneClient(error: unknown): boolean {
 }
 
 function urlOf(request: IncomingMessage): URL | undefined {
-  // The target is a path, so any host makes it a URL. The real host is checked elsewhere.
+  // `request.url` is only a path, so a placeholder host turns it into a URL.
   const target = request.url ?? '';
   return target.startsWith('/') ? new URL(`http://localhost${target}`) : undefined;
 }

@@ -123,8 +123,8 @@ export class RequestLog {
   }
 
   /**
-   * Resolves to true once `isDone`, which reads the requests, returns true. Resolves to false if the signal
-   * fires first.
+   * Calls `isDone` after each change of the log. Resolves to true once `isDone` returns true, and to false if
+   * the signal fires first.
    */
   async until(isDone: () => boolean, signal: AbortSignal): Promise<boolean> {
     const wakeUp = new WakeUp();

@@ -17,7 +17,7 @@ import { type DataFile, type JobRecord, segmentPath } from './job-record.js';
 const LIST = 'files.jsonl';
 
 /**
- * Stores jobs on disk, in one folder for each: `job.json`, the list `files.jsonl`, and the files in `data`.
+ * Stores jobs on disk. The folder of a job has `job.json`, the list `files.jsonl`, and the files in `data`.
  * Every write is atomic and synced, so the process may be killed or the power may fail at any time.
  */
 export class JobStore {

@@ -82,8 +82,8 @@ export class StreamRules extends StoredMap<KnownRule, StoredRules> {
   }
 
   /**
-   * Returns a new id. Like the ids of the service, it is based on the time. It is always greater than the last
-   * id.
+   * Returns a new id. Like the ids of the real service, it is based on the time. It is always greater than
+   * the last id.
    */
   #newId(): string {
     const timely = BigInt(Math.floor(this.#clock.now()) - ID_EPOCH) << 22n;

@@ -12,8 +12,8 @@ export const TOTALED_TYPES = ['favorites', 'retweets', 'replies'] as const;
 export type TotaledType = (typeof TOTALED_TYPES)[number];
 
 /**
- * The keys by which totals can be grouped. A request may list them in any order, in which the groups are then
- * nested.
+ * The keys by which totals can be grouped. A request may list them in any order. The groups are nested in
+ * this order.
  */
 export const GROUPS = ['tweet.id', 'engagement.type'] as const;
 export type Group = (typeof GROUPS)[number];

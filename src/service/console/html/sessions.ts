@@ -18,8 +18,8 @@ export interface Visitor<User> {
 interface Session<User> {
   readonly user: User;
   /**
-   * The end of the session, in milliseconds of real time. In the service's time, moving the clock would end
-   * sessions.
+   * The end of the session, in milliseconds of real time. If it were in the service's time, moving the clock
+   * would end sessions.
    */
   readonly expiresAt: number;
   /** The message of the last action. */
