@@ -22,7 +22,10 @@ import type { Job } from './job.js';
 import type { JobFile } from './job-file-list.js';
 import { type JobVerdict, jobVerdict, sumDelivered, type VerdictBasis } from './job-verdict.js';
 
-/** The names begin with a dot, so that readers of the folder as an archive skip these files. */
+/**
+ * The names begin with a dot. `localFiles` and the local service therefore skip these files when they read
+ * the folder.
+ */
 const JOB_NAME = '.millrace-job.json';
 const LOCK_NAME = '.millrace-job.lock';
 
@@ -61,7 +64,10 @@ async function writeJob(folder: string, job: Job): Promise<void> {
     );
 }
 
-/** The name begins with a dot, so that readers of the folder as an archive skip this file. */
+/**
+ * The name begins with a dot. `localFiles` and the local service therefore skip this file when they read the
+ * folder.
+ */
 const RECORD_NAME = '.millrace-download.json';
 
 /** A file that a download has checked. Its path is relative to the folder of the download. */
@@ -135,15 +141,15 @@ const isWhole = shaped<DownloadRecord>({
 
 /**
  * Returns one verdict about all shards of a job. Each shard is a folder into which `jobs.download` has stored
- * a part of the job. The verdict is complete only if no shard is missing or incomplete, and if the totals of
- * all shards equal the totals that the service states. Sends no requests, because each folder contains a
- * record of its download. A file that is gone or has a different size counts as missing.
+ * a part of the job. The verdict is complete only if no shard is missing or incomplete. The totals of all
+ * shards must also equal the totals that the service states. Sends no requests, because each folder contains
+ * a record of its download. A file that is gone or has a different size counts as missing.
  *
  * @param folders The folder of each shard, in any order.
  * @returns The same as `jobs.download`. `missing` also lists shards, such as `shard 3/8`.
  * @throws OptionError if there is no folder.
- * @throws StorageError if a folder has no finished download, or if its job or its number of shards differs
- *   from the first folder, or if two folders have the same shard.
+ * @throws StorageError if a folder has no finished download. Also thrown if the folders have different jobs
+ *   or numbers of shards, or if two folders have the same shard.
  * @example
  * const { summary, exitCode } = await jobs.verdict(['shard-1', 'shard-2', 'shard-3', 'shard-4']);
  */

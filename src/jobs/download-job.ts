@@ -127,8 +127,8 @@ async function download(
       files: [...checked].map(([file, found]) => ({ ...file, ...found })),
       missing: missing(),
     }).catch(error => {
-      // If files are missing, for example because the disk is full, the error about the missing files matters
-      // more than this one.
+      // If files are missing, for example because the disk is full, the error about the missing files is more
+      // important.
       if (checked.size === files.length) throw error;
     });
   } finally {
@@ -166,7 +166,7 @@ async function storeFiles(
     try {
       await answerOf(onFile?.(file), signal);
     } catch (error) {
-      // If the signal is aborted, this may be the reason of the signal instead of an error of `onFile`.
+      // If the signal is aborted, the error may be the reason of the signal and not an error of `onFile`.
       if (!signal.aborted) thrown = { error };
       throw error;
     }

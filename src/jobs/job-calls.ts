@@ -62,7 +62,8 @@ const CALL_OPTIONS = { signal: signalOption() } satisfies OptionTable<JobCallOpt
  *
  * If the outcome of a try is unknown, the title is looked up before the next try. If a job with this title
  * was requested after this call began, that job is returned. If a job with this title is older, the call
- * throws a `JobError`: that job may have other rules, which the service does not return.
+ * throws a `JobError`. The older job may have other rules, and the service does not return the rules of a
+ * job.
  *
  * @throws OptionError with all problems in the request, or in its rules.
  * @throws HttpError if the service refuses the job, for example because its title is already in use.

@@ -210,7 +210,7 @@ function pathOf(name: string): string {
 
 /**
  * Reads which minutes of a job may be incomplete, as `YYYYMMDDHHMM`. The service does not document the format
- * of this list, so this accepts any JSON that contains dates, and also lines of dates.
+ * of this list. Therefore, this accepts any JSON that contains dates, and also lines of dates.
  */
 export async function readSuspectMinutes(
   account: Account,

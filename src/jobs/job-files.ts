@@ -31,8 +31,8 @@ export interface JobFilesOptions {
    */
   readonly concurrency?: number | undefined;
   /**
-   * What to do if all files are complete, but their totals (files, bytes or posts) differ from the totals
-   * that the service states: `require` fails, `report` only adds a line to the verdict.
+   * What to do if all files are complete, but their totals (files, bytes or posts) differ from the service's
+   * totals: `require` fails, `report` only adds a line to the verdict.
    * @default 'require'
    */
   readonly totals?: 'require' | 'report' | undefined;

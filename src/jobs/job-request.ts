@@ -139,8 +139,8 @@ const DIGEST = / \(rules [0-9a-f]{8}\)$/;
 
 /**
  * Returns the title that `jobs.run` sends: the requested title and a digest of the rules. The service returns
- * the title, dates and format of an existing job, but not its rules, so the digest is needed to compare
- * rules. The order of the rules does not change the digest.
+ * the title, dates and format of an existing job, but not its rules. The digest in the title shows whether
+ * its rules are the same. The order of the rules does not change the digest.
  */
 export function titleWithRules({ title, rules }: CheckedJobRequest): string {
   const sorted = rules

@@ -73,13 +73,13 @@ const POLL_GROWTH = 1.5;
  *
  * The title identifies the job. If the same script runs again, it continues with the existing job, whatever
  * its status, and never creates or pays for a second job. A request with different rules, dates or format
- * needs a different title. Since the service does not return the rules of a job, a digest of them is appended
- * to the title, as in `snow 2014 (rules 3fa9c2d1)`. The order of the rules does not matter. A job that has
- * failed is not created again, because it would be charged again.
+ * needs a different title. The service does not return the rules of a job. A digest of the rules is therefore
+ * appended to the title, as in `snow 2014 (rules 3fa9c2d1)`. The order of the rules does not matter. A job
+ * that has failed is not created again, because it would be charged again.
  *
  * @throws OptionError before anything is sent, if an option is invalid.
- * @throws JobError if the job has failed, was rejected (by `decide` or earlier) or has expired, or if a job
- *   with the same title was not created by `jobs.run` or has different rules, dates or format.
+ * @throws JobError if the job has failed, was rejected (by `decide` or earlier) or has expired. Also thrown
+ *   if a job with the same title was not created by `jobs.run`, or has different rules, dates or format.
  * @example
  * const job = await jobs.run(account(), {
  *   title: 'snow 2014',

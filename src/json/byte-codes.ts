@@ -24,8 +24,8 @@ export function startsWithMark(bytes: Uint8Array): boolean {
 }
 
 /**
- * Whether bytes begin like UTF-16 text: with the byte order mark of UTF-16, or with an ASCII character in two
- * bytes.
+ * Whether bytes begin like UTF-16 text. Such text begins with the byte order mark of UTF-16, or with an ASCII
+ * character in two bytes.
  */
 export function isUtf16([first, second]: Uint8Array): boolean {
   if (first === undefined || second === undefined) return false;

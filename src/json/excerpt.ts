@@ -3,8 +3,8 @@ import { redact } from '../base/secret.js';
 /** How many characters of a document are shown. */
 const MAX_SHOWN = 80;
 /**
- * How many characters are searched for secrets. This is more than `MAX_SHOWN`, so that a secret that begins
- * before the cut and ends after it is found as well.
+ * How many characters are searched for secrets. It is more than `MAX_SHOWN`. Otherwise, a secret that is cut
+ * off at `MAX_SHOWN` would not be found.
  */
 const MAX_SEARCHED = 4_096;
 

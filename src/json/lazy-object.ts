@@ -20,7 +20,7 @@ const BRACE_BIT = 0x20;
 const SEARCHED_BYTES = 2048;
 
 /**
- * How many numbers the list of members has for each member: the start and end of its key, then the start and
+ * The list of members has this many numbers for each member: the start and end of its key, and the start and
  * end of its value.
  */
 const STRIDE = 4;
@@ -223,9 +223,8 @@ function spanAt(bytes: Buffer, member: number): readonly [number, number] | unde
 }
 
 /**
- * The bytes of a key, for a search from the end of a document to the left (Boyer-Moore-Horspool). If the
- * bytes at a position do not match, the search moves `steps[byte]` to the left, where `byte` is the byte at
- * that position.
+ * The bytes of a key, for a search from the end of a document to the left (Boyer-Moore-Horspool). After a
+ * mismatch, the search moves `steps[byte]` to the left. `byte` is the byte at the current position.
  */
 interface Needle {
   readonly bytes: Buffer;
@@ -283,8 +282,8 @@ function isSpace(byte: number | undefined): boolean {
 }
 
 /**
- * Returns the position after a string. Other files have their own versions of this function: sharing it with
- * another scanner made reading ids and tags of stored files 6 % slower.
+ * Returns the position after a string. Other files have their own versions of this function. When two
+ * scanners shared one function, reading ids and tags of stored files was 6 % slower.
  */
 function afterString(bytes: Buffer, start: number): number {
   const { length } = bytes;

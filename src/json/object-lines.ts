@@ -70,9 +70,9 @@ function moduleOfThread(): Module | undefined {
 
 /**
  * Finds lines that are exactly one JSON object. Uses WebAssembly, which reads 64 bytes at a time. Accepts
- * only what `JSON.parse` accepts. The caller must read all other lines, which include some valid records:
- * those that exceed a limit, are longer than 128 KiB, are nested deeper than 63 levels or have white space
- * around them, and a last record without a line end.
+ * only what `JSON.parse` accepts. The caller must read all other lines. These include some valid records:
+ * records that exceed a limit, are longer than 128 KiB, are nested deeper than 63 levels or have white space
+ * around them. They also include a last record without a line end.
  */
 export class ObjectLines {
   /**

@@ -115,8 +115,8 @@ export type OnDamaged = (record: DamagedRecord, error: DataError) => unknown;
  */
 export interface Framer<T> {
   /**
-   * Adds the items that end in this block to `items`. Items may be views of the block. If the framer keeps
-   * bytes for later, it copies them, because the memory of a block may be released after use.
+   * Adds the items that end in this block to `items`. Items may be views of the block. The memory of a block
+   * may be released after use, so the framer copies bytes that it keeps for later.
    */
   push(block: Buffer, items: T[]): undefined | Promise<void>;
   /** Ends the file or document. Adds the last items. Throws if the data is truncated. */

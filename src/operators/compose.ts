@@ -8,10 +8,10 @@ import type { Composed, EitherArgument, OutputOf, StageArgument } from '../flow/
 import { isStageStream } from '../flow/stream-stage.js';
 
 /**
- * Joins several operators into one operator, or operators and a sink into one sink. Use it to give a name to
- * a part of a pipeline that you use several times, for a branch of `tee`, or for more than nine operators in
- * one `pipeline`. It accepts the same stages as `pipeline`. Cursors and checkpoints work as if the operators
- * were listed one by one.
+ * Joins several operators into one operator, or operators and a sink into one sink. It accepts the same
+ * stages as `pipeline`. Use it to name a part of a pipeline that you use several times, or for a branch of
+ * `tee`. A `pipeline` takes at most nine operators, so also use it for longer pipelines. Cursors and
+ * checkpoints work as if the operators were listed one by one.
  *
  * @throws OptionError If an argument cannot be an operator, or there are no arguments.
  * @example

@@ -46,12 +46,12 @@ const KEYED = {
  * Drops each item whose id equals the id of one of the last `window` items that passed. A search page may
  * repeat posts of the previous page, and a replay may repeat posts after a reconnect.
  *
- * The remembered ids are part of the cursor, so a run that resumes from a checkpoint drops posts that the
- * previous run has already written.
+ * The remembered ids are part of the cursor. A run that resumes from a checkpoint therefore drops posts that
+ * the previous run has already written.
  *
  * @throws OptionError Immediately, if an option is invalid.
- * @throws DataError From the flow: without `key`, if an item is not an activity; with `key`, if the key of an
- *   item is not a string or an integer, because it could then equal the key of another item.
+ * @throws DataError From the flow, if `key` is not given and an item is not an activity. Also from the flow,
+ *   if `key` returns anything but a string or an integer. Such a key could equal the key of another item.
  *
  * @example
  * pipeline(search(account(), query), dedupe(), files({ path: 'out/{day}.jsonl' }));

@@ -50,14 +50,15 @@ const OPTIONS = {
 
 /**
  * Inflates gzip files of one or several members, and zstd files if Node has zstd (22.15 and later). The first
- * bytes of a file decide which format it has. If each gzip file arrives as one batch, as it does from
- * `localFiles`, the next file is inflated in the thread pool while earlier files are processed. The order of
- * the files is kept. Bytes of a live stream are delivered as soon as they arrive.
+ * bytes of a file decide which format it has. If each gzip file arrives as one batch, the next file is
+ * inflated in the thread pool while earlier files are processed. `localFiles` delivers files in this way. The
+ * order of the files is kept. Bytes of a live stream are delivered as soon as they arrive.
  *
  * @throws OptionError Immediately, if an option is invalid.
- * @throws DataError From the flow, with file and byte, if a file is truncated or corrupt, if anything but
- * zeros follows its end, or if it is zstd and this version of Node cannot read zstd. Everything that was
- * inflated before the error is delivered first, except up to 16 KiB before the damage of a corrupt file.
+ * @throws DataError From the flow, with file and byte, if a file is truncated or corrupt, or if anything but
+ *   zeros follows its end. Also thrown for a zstd file if this version of Node cannot read zstd. Everything
+ *   that was inflated before the error is delivered first, except up to 16 KiB before the damage of a corrupt
+ *   file.
  * @example
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));
  */
@@ -73,8 +74,8 @@ export function gunzip(options: GunzipOptions = {}): Operator<Bytes, Buffer & Fi
 
 /**
  * Inflates the gzip and zstd files of a flow. A gzip file that arrives as one batch is inflated in the thread
- * pool while earlier files are processed, unless it is large or damaged. Other files are inflated as their
- * bytes arrive.
+ * pool while earlier files are processed. Other files are inflated as their bytes arrive: zstd files, and
+ * gzip files that are large, damaged or in several batches.
  */
 async function* inflateBatches(input: Batches<Uint8Array>, limits: InflateLimits): Batches<Buffer> {
   let file: SniffingDecoder | undefined;

@@ -35,22 +35,22 @@ const OPTIONS = {
  * last line of a file needs no line end if it is a complete object.
  *
  * A scan checks that each record is exactly one JSON object, as `JSON.parse` would accept it. A line may have
- * several objects, with nothing, white space or one comma between them. Each of them becomes a record. From
- * the first byte that is not part of an object, the rest of the line counts as damaged, because the end of a
- * truncated record is unknown.
+ * several objects, with nothing, white space or one comma between them. Each of them becomes a record. The
+ * end of a truncated record is unknown. Therefore, from the first byte that is not part of an object, the
+ * rest of the line counts as damaged.
  *
  * @throws OptionError Immediately, if an option is invalid.
  * @throws DataError From the flow, with file, line and byte, if a line or the rest of a line is not an
- *   object, if the last line is truncated, or if a line exceeds a limit (by default, 16 MiB and 3,000
- *   levels).
+ *   object, or if the last line is truncated. Also thrown if a line exceeds a limit (by default, 16 MiB and
+ *   3,000 levels).
  *
  * @example
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));
  */
 export function jsonLines(options: JsonLinesOptions = {}): Operator<Bytes, JsonRecord> {
   const { separator, onDamaged, ...limits } = checkOptions('jsonLines', OPTIONS, options);
-  // The engine for whole files writes each record as one line, without changing it, so no record may contain
-  // a line feed. Also, that engine cannot call `onDamaged`.
+  // The engine for whole files writes each record as one line, without changing it. Therefore, no record may
+  // contain a line feed. Also, that engine cannot call `onDamaged`.
   const isPlanned = separator === '\n' && onDamaged === undefined;
   return input =>
     withInternals(

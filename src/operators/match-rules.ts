@@ -137,7 +137,7 @@ function matchRows(rows: Records, { rules, dropUnmatched }: RowRules): Uint32Arr
 
 /**
  * The memory to reserve for the inserted rules is the size of the posts divided by `EXPECTED_PART`, plus
- * `EXPECTED_BYTES` in case there are few posts. Most lists of matching rules need less.
+ * `EXPECTED_BYTES`. The second part is for a small number of posts. Most lists of matching rules need less.
  */
 const EXPECTED_PART = 8;
 const EXPECTED_BYTES = 512;

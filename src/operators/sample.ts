@@ -36,8 +36,8 @@ const OPTIONS = {
  * the same `seed`, a sample with a smaller `ratio` is a subset of a sample with a larger `ratio`.
  *
  * @throws OptionError Immediately, if an option is invalid.
- * @throws DataError From the flow, if an item is not an activity, or if a post has no id, because nothing can
- *   tell whether it belongs to the sample.
+ * @throws DataError From the flow, if an item is not an activity or has no id. Without an id, nothing can
+ *   tell whether a post belongs to the sample.
  *
  * @example
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), sample({ ratio: 0.01 }), files({ path: 'some.jsonl' }));

@@ -18,10 +18,10 @@ const OPTIONS = {
 } satisfies OptionTable<WithReferencedOptions>;
 
 /**
- * Delivers each post and, after it, the posts that it contains: the post that it retweets, and the posts that
- * it or the retweeted post quotes. Each contained post becomes a separate `Activity`, with its original bytes
- * and without matching rules. A reply does not contain the post that it answers, so that post is not
- * delivered.
+ * Delivers each post and, after it, the posts that it contains. A post contains the post that it retweets,
+ * and the posts that it or the retweeted post quotes. Each contained post becomes a separate `Activity`, with
+ * its original bytes and without matching rules. A reply does not contain the post that it answers, so that
+ * post is not delivered.
  *
  * Many posts may refer to the same post, and the source may also deliver that post itself. With `dedupe`
  * after this stage, only the first copy passes.

@@ -58,7 +58,7 @@ const TIMES = ['created_at', 'postedTime'] as const;
 const AUTHORS = ['user', 'actor'] as const;
 
 /**
- * The ends of keys that most posts do not have. The opening quotes are omitted: a post has many quotes, and a
+ * The ends of keys that most posts do not have. The opening quotes are omitted. A post has many quotes, so a
  * search for bytes that begin with a quote takes three times as long.
  */
 const HISTORY = Buffer.from('edit_history"');
@@ -295,7 +295,7 @@ export class Activity {
   }
 
   /**
-   * Continues with the same bytes at a different place in memory, so that the previous memory can be freed.
+   * Replaces `raw` with a copy of the same bytes, so that the memory of the previous bytes can be freed.
    *
    * @internal
    */

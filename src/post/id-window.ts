@@ -239,8 +239,8 @@ export class IdWindow {
   addNumber(high: number, low: number): boolean {
     const at = 2 * this.#find(high, low);
     const table = this.#table;
-    // Always reads both halves. If this used `||`, V8 would discard the optimised code at the first id for
-    // which the second half has to be read.
+    // Always reads both halves. With `||`, V8 would discard the optimised code at the first id for which the
+    // second half has to be read.
     if ((table[at]! | table[at + 1]!) !== 0) return false;
     table[at] = high;
     table[at + 1] = low;

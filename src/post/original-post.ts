@@ -1,7 +1,7 @@
 /**
  * A post in the `original` format, as `Activity.post` returns it. Every id is a string of digits, even if the
- * service sends a number, because a JavaScript number cannot hold all digits of a 64-bit id. The object also
- * keeps fields that this type does not list.
+ * service sends a number. A JavaScript number cannot hold all digits of a 64-bit id. The object also keeps
+ * fields that this type does not list.
  */
 export interface OriginalPost {
   /** When the post was created, such as `Wed Oct 10 20:19:24 +0000 2018`. */

@@ -143,8 +143,9 @@ export function countLongIds(json: Uint8Array): number {
   const { length } = json;
   let count = 0;
   for (let probe = LONG_DIGITS - 1; probe < length; probe += LONG_DIGITS) {
-    // If the probed byte is one of 16 adjacent digits, at least 8 of the others are on the same side of it. So
-    // the byte 8 positions before it or the byte 8 positions after it is a digit. Most probes fail this check.
+    // If the probed byte is one of 16 adjacent digits, at least 8 of the others are before it, or at least 8
+    // are after it. Therefore, the byte 8 positions before it or 8 positions after it is a digit. Most probes
+    // fail this check.
     if (!isDigit(json[probe])) continue;
     if (!isDigit(json[probe - 8]) && !(probe + 8 < length && isDigit(json[probe + 8]))) continue;
     let start = probe;
@@ -161,7 +162,10 @@ export function countLongIds(json: Uint8Array): number {
   return count;
 }
 
-/** Tells whether the digits at this position are the value of a key, a part of a string, or may be either. */
+/**
+ * Tells whether the digits at this position are the value of a key or a part of a string. `doubtful` if they
+ * may be either.
+ */
 function roleOf(json: Uint8Array, start: number): 'value' | 'string' | 'doubtful' {
   const before = json[start - 1];
   if (before === MINUS) return mayPrecedeValue(json[start - 2]) ? 'doubtful' : 'string';

@@ -19,8 +19,8 @@ const TIME = '\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z';
 const WHOLE = new RegExp(`^(${TIME})(?: (${TIME}))?$`);
 
 /**
- * Stores the times of connections in a file, so that they count towards the service's connection limit even
- * after a crash and a restart.
+ * Stores the times of connections in a file. After a crash and a restart, the process then still knows which
+ * connections the service counts towards its limit.
  */
 export class ConnectLog {
   readonly #file: string;
@@ -55,9 +55,9 @@ export class ConnectLog {
   }
 
   /**
-   * Replaces the stored time `at` with `sentAt`. Called if storing the time or opening the connection was
-   * slow, because the service counts a connection from the arrival of its request. After a power failure, the
-   * file may contain the old time again.
+   * Replaces the stored time `at` with `sentAt`. The service counts a connection from the arrival of its
+   * request. Therefore, this is called if storing the time or opening the connection was slow. After a power
+   * failure, the file may contain the old time again.
    */
   async move(at: number, sentAt: number): Promise<void> {
     await this.#append(`${text(at)} ${text(sentAt)}`, false);

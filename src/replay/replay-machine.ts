@@ -136,11 +136,12 @@ export class ReplayMachine {
   /**
    * Returns the next action.
    *
-   * @param now the time of the local clock, which counts connections
-   * @param serviceNow the time of the service's clock, which decides which minutes are available. If no
-   *   response has shown this clock yet, it is `undefined`. The next action is then a connection, because its
-   *   response shows the clock
-   * @param connects the times of all connections that share one limit, by the local clock, in ascending order
+   * @param now The time of the local clock, which counts connections.
+   * @param serviceNow The time of the service's clock, which decides which minutes are available. `undefined`
+   *   if no response has shown this clock yet. The next action is then a connection, because its response
+   *   shows the clock.
+   * @param connects The times of all connections that share one limit, by the local clock, in ascending
+   *   order.
    */
   next(
     now: number,

@@ -24,7 +24,7 @@ export interface ReplayWait {
 /** The maximum distance of a window's end from now. A date further in the future is refused as a mistake. */
 const MAX_AHEAD_MS = 366 * DAY;
 
-/** @throws OptionError if the end of the window is too far in the future by the service's clock. */
+/** @throws OptionError if the service's clock shows that the end of the window is too far in the future. */
 export function refuseFarAhead(call: string, { to }: Window, serviceNow: number): void {
   if (to > serviceNow + MAX_AHEAD_MS)
     throw optionError(

@@ -97,8 +97,8 @@ export interface ReplayOptions {
    */
   readonly onDamaged?: OnDamaged | undefined;
   /**
-   * Called when the replay starts to wait until minutes are old enough, or until the connection limit allows
-   * another connection. For a wait after a failure, the account's `onRetry` is called instead.
+   * Called when the replay starts to wait until minutes are old enough, or until another connection is
+   * allowed. For a wait after a failure, the account's `onRetry` is called instead.
    */
   readonly onWait?: ((wait: ReplayWait) => unknown) | undefined;
   /** Overrides times and limits of the service, for tests. */

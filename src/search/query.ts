@@ -48,8 +48,8 @@ export interface QueryOptions {
   /** The newest minute, exclusive. @default now */
   readonly toDate?: Timestamp | undefined;
   /**
-   * For scheduled runs, for example by cron. Each run continues where the last complete run ended, and ends
-   * at the newest minute (for counts, the newest whole bucket) that is certainly searchable. No post is
+   * For scheduled runs, for example by cron. Each run continues where the last complete run ended. It ends at
+   * the newest minute that is certainly searchable, or for counts at the newest such bucket. No post is
    * repeated or missed between two runs. Only the first run uses `fromDate`. Requires a sink with a
    * checkpoint; the sink appends to its output. Cannot be combined with `toDate`, `next`, `limit`, `pages` or
    * a `shard`.

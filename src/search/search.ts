@@ -54,12 +54,12 @@ interface FetchOptions {
    */
   readonly budget?: Budget | undefined;
   /**
-   * Splits the window into this number of parts of equal length, at most 10,000, and fetches up to 12 of them
+   * Splits the window into this number of parts of equal length, at most 10,000. Up to 12 parts are fetched
    * concurrently, within 20 requests per second. Posts are still newest first. A part buffers at most 4 pages
-   * while earlier parts are consumed, so parts with only a few pages work best; use `counts` to see how many
+   * while earlier parts are consumed, so parts with only a few pages work best. Use `counts` to see how many
    * posts there are. If a date is omitted, one more small request asks for the window that the service uses.
-   * The start of `30day` moves forward every minute, so a `30day` window without `fromDate` may then omit its
-   * oldest minute. Cannot be combined with `limit`, `pages`, `next` or `budget`.
+   * The start of `30day` moves forward every minute. A `30day` window without `fromDate` may therefore omit
+   * its oldest minute. Cannot be combined with `limit`, `pages`, `next` or `budget`.
    * @default 1
    */
   readonly slices?: number | undefined;

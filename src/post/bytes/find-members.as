@@ -261,10 +261,10 @@ const INDEXES: v128 = i8x16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
 /**
  * Returns whether bytes are UTF-8. Reads sixteen bytes at a time, by the method of Keiser and
  * Lemire ("Validating UTF-8 in less than one instruction per byte", 2021). Three tables tell what
- * is wrong with a pair of bytes: one for the high bits and one for the low bits of the first byte,
- * and one for the high bits of the second byte. The tables cannot tell whether two continuation
- * bytes in a row are the third and fourth bytes of a character. This depends on the bytes two and
- * three places earlier, which are compared separately.
+ * is wrong with a pair of bytes. Two tables are for the high and the low bits of the first byte.
+ * The third is for the high bits of the second byte. The tables cannot tell whether two
+ * continuation bytes in a row are the third and fourth bytes of a character. This depends on the
+ * bytes two and three places earlier, which are compared separately.
  */
 function isUtf8(from: usize, to: usize): bool {
   const byHighBits = v128.load(BY_HIGH_BITS);
@@ -537,8 +537,8 @@ function afterValue(at: usize): usize {
 }
 
 /**
- * Returns the position after a number or a word: the first byte that is not a letter, a digit, a
- * plus sign, a minus sign or a dot.
+ * Returns the position after a number or a word. It ends before the first byte that is not a
+ * letter, a digit, a plus sign, a minus sign or a dot.
  */
 // @ts-ignore
 @inline

@@ -10,8 +10,8 @@ import { readMember } from './member-values.js';
 type ReadMember = (place: number) => unknown;
 
 /**
- * Describes a list of objects in posts: its key, the members that columns and rules read, and how an element
- * is created from the values of these members.
+ * A kind of list in posts. It consists of the list's key, the members that columns and rules read, and a
+ * function that creates an element from the values of these members.
  */
 interface ListOfObjects {
   readonly key: string;

@@ -41,9 +41,9 @@ export function countryNumber(code: string): number {
 }
 
 /**
- * The ids that decide whether a post may be shown: the ids of the post, of its other versions and of its
- * author, and the countries in which it is withheld. Also contains the same data of the posts that it
- * retweets and quotes. Reads the bytes of a post if it has the usual form; otherwise uses `Activity`. Skips
+ * The ids that decide whether a post may be shown. These are the ids of the post, of its other versions and
+ * of its author, and the countries in which it is withheld. The same data of the posts that it retweets and
+ * quotes are included. Reads the bytes of a post if it has the usual form; otherwise uses `Activity`. Skips
  * ids that are not 64-bit integers.
  */
 export class ShownIds {

@@ -10,8 +10,8 @@ export interface SharedTerms {
 }
 
 /**
- * The layout of a record, which holds one term: the term's number, how many UTF-16 units the term has, and
- * then these units.
+ * The layout of a record, which holds one term. The first integer is the term's number. The second is the
+ * number of its UTF-16 units. The units follow.
  */
 const RECORD_NUMBER = 0;
 const RECORD_LENGTH = 1;
@@ -177,8 +177,8 @@ export class Lexicon {
   }
 
   /**
-   * Returns the number of the term that consists of the kind's prefix and this text, or -1 if no rule uses
-   * that term.
+   * Returns the number of the term that consists of the kind's prefix and this text. Returns -1 if no rule
+   * uses that term.
    */
   find(kind: Kind, text: string): number {
     if (this.#text.length < text.length) this.#text = new Uint16Array(2 * text.length);

@@ -6,8 +6,9 @@ import type { Lexicon } from './lexicon.js';
 import type { TermCounts } from './term-frequency.js';
 
 /**
- * The layout of the four integers of a rule: the start of its list of term sets, the length of this list, the
- * offset in the list of the set that the rule is indexed under, and the position of the rule's block.
+ * The layout of the four integers of a rule. `START` and `LENGTH` are the start and the length of its list of
+ * term sets. `CURRENT` is the offset in this list of the set that the rule is indexed under. `BLOCK` is the
+ * position of the rule's block.
  */
 const START = 0;
 const LENGTH = 1;

@@ -111,8 +111,8 @@ export class TermCounts {
 const GUESSED_POSTS = 500;
 
 /**
- * Estimates the fraction of posts that have a term, from a guess and from how many of the counted posts had
- * the term.
+ * Estimates the fraction of posts that have a term. Combines a guess with the counts: `seen` of `posts`
+ * counted posts had the term.
  */
 export function estimateFrequency(guess: number, seen: number, posts: number): number {
   return (seen + guess * GUESSED_POSTS) / (posts + GUESSED_POSTS);

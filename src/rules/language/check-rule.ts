@@ -29,8 +29,8 @@ export const CHECK_OPTIONS = {
 /**
  * Checks whether a product accepts a rule. Each problem has the service's message and an explanation in plain
  * words. A warning means that the service accepts the rule, but the rule may not mean what it seems to mean.
- * Never throws for an invalid rule. Problems have suggestions only if applying all suggestions, as often as
- * needed, leads to a valid rule without adding errors. Otherwise, the `note` contains the text of the
+ * Never throws for an invalid rule. Suggestions are given only if applying all of them, as often as needed,
+ * leads to a valid rule without adding errors. Otherwise, the `note` of a problem contains the text of its
  * suggestion.
  *
  * @throws OptionError For a rule that is not a string, and for invalid options.

@@ -9,8 +9,9 @@ export const TREE = required(
 );
 
 /**
- * Prints a tree as the text of a rule, with parentheses and quotes only where they are needed, and operators
- * under their current names. Parsing the printed text gives the same tree, except for the positions.
+ * Prints a tree as the text of a rule. Parentheses and quotes are printed only where they are needed, and
+ * operators under their current names. Parsing the printed text gives the same tree, except for the
+ * positions.
  *
  * @throws OptionError For an argument that is not a tree.
  * @example

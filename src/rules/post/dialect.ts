@@ -12,8 +12,8 @@ export interface Dialect {
   /** Whether punctuation in a quoted phrase must also be in the post. */
   readonly exactPhrases: boolean;
   /**
-   * Whether the text and entities of a quoted post count as part of the post, and whether a retweet of a
-   * reply counts as a reply.
+   * Whether the text and entities of a quoted post count as part of the post. If so, a retweet of a reply
+   * also counts as a reply.
    */
   readonly readsQuoted: boolean;
   /** Whether rules may use the operators that search does not have. */

@@ -73,8 +73,8 @@ export function holdsProximity(
 }
 
 /**
- * Returns whether each word has its own token at its place in a phrase that starts at `start`, or up to
- * `distance` tokens later. The place of word `i` is `start + i`.
+ * Returns whether each word has its own token near its place. The place of word `i` is `start + i`. The token
+ * must be at this place or up to `distance` tokens later.
  */
 function fits(
   tokens: readonly string[],
