@@ -43,7 +43,7 @@ export interface BlockStore {
    * order.
    */
   within(window: Window, newestFirst?: boolean): Iterable<Window>;
-  /** Opens the block of one of these ranges. */
+  /** Opens the block of a range that `within` has returned. */
   open(range: Window): Promise<Block>;
   close(): Promise<void>;
 }

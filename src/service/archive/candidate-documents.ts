@@ -30,7 +30,7 @@ import {
 /** The documents of a block that may match a search rule. */
 export interface CandidateDocuments {
   readonly documents: DocumentSet;
-  /** Whether all of these documents match, so that no post needs to be tested. */
+  /** Whether all `documents` match, so that no post needs to be tested. */
   readonly exact: boolean;
 }
 

@@ -8,7 +8,7 @@ import { breakable, command } from './html/page-parts.js';
 
 /** An endpoint, with commands for curl and the library. */
 export interface ListedEndpoint {
-  /** The page that shows its commands. */
+  /** The page of the console that shows the commands of the endpoint. */
   readonly section: keyof typeof SECTIONS;
   readonly name: string;
   readonly method: string;

@@ -100,7 +100,7 @@ interface Sample {
   readonly terms: SampleTerms;
   readonly words: SampleWords;
   readonly format: Format;
-  /** Opened blocks, by their start. */
+  /** Cached blocks. The key is the start of the block. */
   readonly opened: WeightedCache<number, SampleBlock>;
 }
 

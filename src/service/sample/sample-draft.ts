@@ -322,8 +322,8 @@ export class SampleDrafts {
     if (random.chance(isWordless ? PERCENT.linkIfWordless : PERCENT.link))
       parts.push(fragmentKey(LINK, random.skewed(LINKS)));
     if (parts.length === body) parts.push(fragmentKey(EMOTION, random.below(EMOJI.length)));
-    // Before the limit of 280, it was 140. The links to media and to a quoted post took 24 characters each,
-    // so 92 were left.
+    // The limit was 140 characters before it became 280. Links to media and to a quoted post took 24 of them
+    // each, which left 92 for the text.
     const limit = head.at >= LONG_TEXTS ? 280 : 92;
     let sentence = end;
     while (this.fragments.lengthOf(parts) > limit)

@@ -23,7 +23,7 @@ export const SOURCES: readonly SampleSource[] = vocabulary.sources;
 
 /** A linked page. */
 export interface SampleLink {
-  /** The 10 characters of its short link. */
+  /** The 10 characters at the end of the page's short link. */
   readonly code: string;
   readonly url: string;
   readonly display: string;

@@ -49,7 +49,7 @@ export interface SearchRequest<Parameters> {
   readonly after: SortKey | undefined;
   /** The `next` of the request; absent for the first page. */
   readonly next: string | undefined;
-  /** Returns the `next` token for a page that ends at this position. */
+  /** Returns the `next` token for a page that ends at the position `last`. */
   nextAfter(last: SortKey): string;
 }
 

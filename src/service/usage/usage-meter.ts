@@ -143,7 +143,7 @@ export class UsageMeter {
     this.#prunedOn = today;
     await this.#store.prune(
       today - (DAYS_OF_IDS - 1) * DAY,
-      // This keeps one month more than reports cover, because reports may start on any day of a
+      // Totals are kept for one month more than reports cover, because reports may start on any day of a
       // month.
       monthsLater(today, -this.#settings.limits.usageHistoryMonths - 1),
     );

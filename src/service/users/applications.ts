@@ -68,7 +68,7 @@ export interface Application {
   readonly key: string;
   readonly name: string;
   readonly websiteUrl: string;
-  /** Whether the operator has approved its access to engagement totals. */
+  /** Whether the operator has approved the application's access to engagement totals. */
   readonly approved: boolean;
 }
 

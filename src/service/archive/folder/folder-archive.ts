@@ -83,7 +83,7 @@ function blocksOf(folder: string, index: FolderIndex, format: Format): BlockStor
   const oldestFirst = index.formats[format];
   const blocks = new Map(oldestFirst.map(block => [block.from, block]));
   const lines = new LineReader(folder, index.path, index.files);
-  /** Cached blocks, by their start. */
+  /** Cached blocks. The key is the start of the block. */
   const opened = new WeightedCache<number, BlockFile>(MAX_CACHED_POSTS);
   return {
     within({ from, to }, newestFirst) {

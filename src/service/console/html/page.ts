@@ -40,7 +40,7 @@ export interface HtmlPage {
 export interface Menu {
   /** The name of the current page. */
   readonly current: string;
-  /** The links of the menu, and any other content of its entries. */
+  /** The links of the menu, and other content, such as a button to sign out. */
   readonly entries: HtmlValue;
 }
 
