@@ -128,7 +128,8 @@ function readListing(account: Account, job: Job, signal: AbortSignal): Promise<J
 }
 
 /**
- * Turns an error with status 404 into a JobError. The service removes jobs and their results after 15 days.
+ * Turns an error with status 404 into a `JobError`. The service removes jobs and their results after 15 days,
+ * and then answers 404.
  */
 async function orJobError<T>(call: Promise<T>, job?: Job): Promise<T> {
   try {

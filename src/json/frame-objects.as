@@ -148,8 +148,8 @@ function afterObject(start: usize, end: usize, spaced: bool, lineFeeds: bool): u
     const slashD = i8x16.eq(d, backslash);
     if (v128.any_true(v128.or(v128.or(slashA, slashB), v128.or(slashC, slashD)))) {
       const slashes = bitsOf(slashA, slashB, slashC, slashD);
-      // In a run of backslashes, only the first, the third and so on escape the next byte. The
-      // subtraction finds the end of each run by its carry.
+      // In a run of backslashes, only each backslash at an odd position (the first, the third, ...)
+      // escapes the next byte. The carry of the subtraction finds the end of each run.
       const codes = ((((slashes & ~escapes) << 1) | ODD_BITS) - (slashes & ~escapes)) ^ ODD_BITS;
       escaped = codes ^ (slashes | escapes);
       escapes = (codes & slashes) >> 63;

@@ -82,8 +82,8 @@ export function activities(options: ActivitiesOptions = {}): Operator<JsonRecord
             { isCut: internalsOf(input).isOfRecords === true, progress: run.progress },
           ),
         ),
-      // The two callbacks must be called for each record in order, on this thread. A flow with a callback
-      // therefore has no plan, because other threads run a plan.
+      // Other threads run a plan. The two callbacks must be called for each record in order, on this thread.
+      // Therefore, a flow with a callback has no plan.
       (plan, stage) => (isDefault ? plan.read(POSTS, stage) : undefined),
     );
 }

@@ -33,8 +33,8 @@ interface Values {
   /** The `text` of each element of a list. */
   readonly tags: readonly string[];
   /**
-   * The value without any conversion. If a post is read from its bytes without parsing it, an object shows
-   * only that it exists, not what it contains.
+   * The value without any conversion. If a post is read from its bytes without parsing it, the content of an
+   * object is not available, only whether the object exists.
    */
   readonly value: unknown;
   readonly object: unknown;

@@ -23,7 +23,7 @@ export interface InfoMessage {
   readonly sent: Date | undefined;
   /** The number of activities that were sent. */
   readonly activityCount: number | undefined;
-  /** The minutes to request again. Each is its start in epoch milliseconds. */
+  /** The minutes to request again, each as its start in epoch milliseconds. */
   readonly minutesFailed: readonly number[];
   /** The span of time from which nothing was sent. */
   readonly unprocessedRange: Window | undefined;

@@ -29,7 +29,7 @@ const MEMBER = 'matching_rules';
  */
 const known = new BytesMap<Matches>();
 
-/** Parses the value of a `matching_rules` member. It is between two positions of a document. */
+/** Parses the value of a `matching_rules` member. `start` and `end` are its positions in the document. */
 export function parseMatches(document: Buffer, start: number, end: number): Matches {
   let matches = known.get(document, start, end);
   if (matches === undefined) {

@@ -304,8 +304,8 @@ export function endpointOptions(
 }
 
 function checkRule(source: string, query: string): void {
-  // The service does not define what a character is. Code points are counted here, so an emoji counts as one.
-  // If the service counts differently, it refuses the rule.
+  // The service does not define what a character is. Code points are counted here, so a surrogate pair counts
+  // as one character. If the service counts differently, it refuses the rule.
   const characters = [...query].length;
   if (characters > MAX_CHARACTERS)
     throw optionError(

@@ -111,7 +111,7 @@ function storeSpan(span: usize, start: usize, after: usize): void {
   store<u32>(span, ((after - DOCUMENT) as u32) | flags, 4);
 }
 
-// The modes of `decodeText`. They are flags.
+// The modes of `decodeText`, which are bit flags.
 /** Decodes `&amp;`, `&lt;` and `&gt;`. */
 const ENTITIES: u32 = 1;
 /** Writes a CSV field. */

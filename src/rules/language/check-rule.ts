@@ -150,7 +150,10 @@ interface Summary {
   readonly positive: boolean;
   /** Whether each alternative has a positive clause that may be used alone. */
   readonly anchored: boolean;
-  /** Like `anchored`, but ignores clauses that a page of the service's documentation forbids to use alone. */
+  /**
+   * Like `anchored`, but ignores clauses that any page of the service's documentation forbids as the only
+   * clause.
+   */
   readonly undisputed: boolean;
   /** If no clause may be used alone, the positive operator to name in the message. */
   readonly operator?: Leaf | undefined;
@@ -265,7 +268,7 @@ function isAnchor(leaf: Leaf, product: RuleProduct): boolean {
 }
 
 /**
- * Returns whether a clause is disputed. One page of the service's documentation forbids to use such a clause
+ * Returns whether a clause is disputed. One page of the service's documentation forbids using such a clause
  * alone in every product. Other pages forbid it only in search.
  */
 function isDisputed(leaf: Leaf): boolean {

@@ -203,7 +203,8 @@ function isOr(text: string, at: number): boolean {
 }
 
 /**
- * Returns whether a `-` before this position is a negation. Then a clause or group directly follows the `-`.
+ * Returns whether a `-` before this position is a negation. If so, a clause or group directly follows the
+ * `-`.
  */
 function isNegation(text: string, at: number): boolean {
   const unit = text.charCodeAt(at);
