@@ -257,12 +257,12 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'waits for a slow client and loses no message',
   ],
   'test/service/sample/sample-archive-blocks.test.ts': [
-    'are exactly the posts that name it as their original',
+    'are exactly the posts that name the generated post as their original',
   ],
   'test/service/sample/sample-draft.test.ts': ['include every kind of post in several languages'],
   'test/service/sample/sample-posts.test.ts': ['returns the configured number of posts over a day'],
   'test/service/sample/sample-terms.test.ts': [
-    'SampleTerms finds the index terms of posts in either format without printing the posts',
+    'SampleTerms returns the index terms of posts in either format without rendering the posts',
   ],
   'test/service/usage/build-usage-report.test.ts': [
     'counts more posts than a single write can store',

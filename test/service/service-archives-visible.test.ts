@@ -6,7 +6,7 @@ import { AUTHORIZATION, NOW } from './local-service.js';
 import { MemoryArchive } from './memory-archive.js';
 import { hourOfPosts, idOf, idsIn, localStreams } from './replay/local-streams.js';
 
-describe('a post of the local service that a compliance event deletes', () => {
+describe('a post that a compliance event hides in the local service', () => {
   const SEARCH = '/search/30day/accounts/local/dev.json?query=tea&maxResults=500';
   const COUNTS = '/search/30day/accounts/local/dev/counts.json?query=tea';
 
@@ -33,7 +33,7 @@ describe('a post of the local service that a compliance event deletes', () => {
     expect(before.totalCount).toBe(60);
   });
 
-  it('does not make pages shorter', async () => {
+  it('is replaced on its page by the next visible post', async () => {
     const { service, addresses } = await localStreams(hourOfPosts());
     for (let i = 0; i < 60; i += 2) service.compliance.inject(deletion(idOf(i)));
     const path = SEARCH.replace('500', '10');
@@ -51,7 +51,7 @@ describe('a post of the local service that a compliance event deletes', () => {
     expect(sizes.slice(0, 3)).toEqual([10, 10, 10]);
   });
 
-  it('stays in a page that is requested again', async () => {
+  it('stays on a page that is requested again', async () => {
     const { service, addresses } = await localStreams(hourOfPosts());
     const path = SEARCH.replace('500', '10');
     const { next = '' } = await ask(addresses.baseUrl, path);
@@ -79,14 +79,14 @@ describe('a post of the local service that a compliance event deletes', () => {
     expect((await ask(addresses.baseUrl, SEARCH)).results).toHaveLength(60);
   });
 
-  it('stays hidden until every reason to hide it is undone', async () => {
+  it('stays hidden until every event that hides it is undone', async () => {
     const { service, addresses } = await localStreams(hourOfPosts());
     for (const kind of ['user_protect', 'user_suspend', 'user_unprotect'])
       service.compliance.inject(`{"${kind}":{"id":7}}`);
     expect((await ask(addresses.baseUrl, SEARCH)).results).toHaveLength(0);
   });
 
-  it('also hides its reposts', async () => {
+  it('hides its retweets, too', async () => {
     const [original, other] = hourOfPosts(2);
     if (original === undefined || other === undefined) throw new Error('no posts');
     const raw = String(other.activity.raw).replace(
@@ -100,7 +100,7 @@ describe('a post of the local service that a compliance event deletes', () => {
     expect((await ask(addresses.baseUrl, SEARCH)).results).toHaveLength(0);
   });
 
-  it('is exactly a post that a generated event deletes', async () => {
+  it('is missing from replays exactly if a generated event deletes the post', async () => {
     const posts = manyPosts();
     const { see, replayPath, service, addresses } = await localStreams(posts, settings());
     service.clock.advance(HOUR);
@@ -125,7 +125,7 @@ describe('a post of the local service that a compliance event deletes', () => {
     expect(totalCount).toBe(posts.length);
   });
 
-  it('is not looked for if there are no events', async () => {
+  it('is not searched for if there are no compliance events', async () => {
     const archive = new MemoryArchive(manyPosts());
     const { service } = await localStreams([], { archive });
     expect(service.compliance.hidesNothing).toBe(true);

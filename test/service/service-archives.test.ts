@@ -27,7 +27,7 @@ describe('the first search that the local service suggests', () => {
     expect(readable((await browser.get('/console')).text)).toContain(command);
   });
 
-  it('is undefined for an empty archive, for which the overview page says what to do', async () => {
+  it('is undefined for an empty archive, and the overview page then says what to do', async () => {
     const { service, baseUrl } = await local();
     expect(await service.firstCommand()).toBe(undefined);
     const browser = browse(baseUrl);

@@ -65,7 +65,7 @@ describe('an option of createService', () => {
     [{ folder: 'x' }, 'folder'],
     [{ toString: 'x' }, 'toString'],
   ])(
-    'causes an OptionError before the service listens if it cannot work: %j',
+    'causes an OptionError before the service listens if its value is impossible: %j',
     (options, option) => {
       expect(() => createService(options as ServiceOptions)).toThrow(
         expect.objectContaining({ code: 'ERR_OPTION', option }),

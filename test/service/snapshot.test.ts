@@ -157,7 +157,7 @@ describe('a reset of the local service', () => {
     expect(await stateOf(again)).toMatchObject({ jobs: [], rules: [] });
   });
 
-  it('opens no port of a stopped service, so that its process can exit', async () => {
+  it('opens no port if the service is stopped, so that its process can exit', async () => {
     const [filesPort] = (await freePorts(1)) as [number];
     const { service } = await serve({ filesPort });
     await service.stop();
@@ -165,7 +165,7 @@ describe('a reset of the local service', () => {
     await expect(serve({ filesPort })).resolves.toBeDefined();
   });
 
-  it('removes the jobs in the state folder of a stopped service, which can start again', async () => {
+  it('removes the jobs in the state folder even if the service is stopped, which can then start again', async () => {
     const stateFolder = await temporaryFolder();
     const served = await serve({ stateFolder });
     await change(served);

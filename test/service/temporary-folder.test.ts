@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 
-it('a new local service removes the temporary files of a killed one', async () => {
+it('a local service that starts removes the temporary files of one that was killed', async () => {
   const temporary = await mkdtemp(path.join(tmpdir(), 'millrace-test-'));
   const script = compiled(path.join(import.meta.dirname, 'service-to-kill.ts'));
   const start = async () => {

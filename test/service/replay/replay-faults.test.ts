@@ -29,7 +29,7 @@ describe('a replay of the local service with a planted fault', () => {
     expect(messages.at(-1)).toContain('"fromDate":"2024-05-15T10:00:00+00:00"');
   });
 
-  it('is not affected if its window lacks the minute of the fault, which stays planted', async () => {
+  it('is not affected if its window lacks the minute of the fault, and the fault stays planted', async () => {
     const { see, replayPath, service } = await localStreams(hourOfPosts());
     service.faults.plant({ kind: 'unprocessed-range', fromDate: '202405151010' });
     service.faults.plant({ kind: 'minutes-failed', minutes: ['202405151010'] });
@@ -44,7 +44,7 @@ describe('a replay of the local service with a planted fault', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  it('does not complete from a minute on that the archive cannot read', async () => {
+  it('fails to complete from the first minute that the archive cannot read', async () => {
     const { see, replayPath, archive, errors } = await localStreams(hourOfPosts());
     const scan = archive.scan.bind(archive);
     archive.scan = async function* (window) {
@@ -62,7 +62,7 @@ describe('a replay of the local service with a planted fault', () => {
     expect(errors).toMatchObject([{ message: 'a broken disk' }]);
   });
 
-  it('states a wrong count of posts', async () => {
+  it('states a wrong count of posts in its last message', async () => {
     const { see, replayPath, service } = await localStreams(hourOfPosts());
     service.faults.plant({ kind: 'wrong-count', by: -3 });
     const { messages } = await see(replayPath());
@@ -73,7 +73,7 @@ describe('a replay of the local service with a planted fault', () => {
   });
 });
 
-describe('a replay connection that a planted fault breaks', () => {
+describe('a replay connection that a planted fault ends or disturbs', () => {
   const cafes = () => hourOfPosts(60, i => `café ☕ number ${i}`);
 
   it.each([
@@ -135,7 +135,7 @@ describe('a replay connection that a planted fault breaks', () => {
     expect(messages[2]).toMatch(/"text":"caf\ufffd$/);
   });
 
-  it('does not end early if the fault is set after the last message', async () => {
+  it('does not end early if the fault is set for after the last message', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     const effectsOf = async (afterMessages: number, within: 'message' | 'character') => {
       const { id } = service.faults.plant({ kind: 'content-cut', afterMessages, within });
@@ -148,14 +148,14 @@ describe('a replay connection that a planted fault breaks', () => {
     expect(await effectsOf(60, 'character')).toBe(0);
   });
 
-  it('does not end within an ASCII message if the fault requests a cut within a character', async () => {
+  it('is not cut within an ASCII message if the fault requests a cut within a character', async () => {
     const text = (i: number) => (i < 5 ? 'tea' : 'thé');
     const { see, replayPath, service } = await localStreams(hourOfPosts(10, text));
     service.faults.plant({ kind: 'content-cut', afterMessages: 2, within: 'character' });
     expect((await see(replayPath())).messages).toHaveLength(6);
   });
 
-  it('can end within gzip, at any compressed byte', async () => {
+  it('can end within its gzip data, at any compressed byte', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     const whole = await see(replayPath());
     const bytes = whole.wire.length;
@@ -208,8 +208,8 @@ it('a client that disconnects during a planted fault causes no error in the serv
   expect(errors).toEqual([]);
 });
 
-describe('a replay connection that a planted fault rejects', () => {
-  it('is accepted after a given number of 503s', async () => {
+describe('a replay connection that a planted fault refuses', () => {
+  it('is accepted after the given number of 503s', async () => {
     const { see, replayPath, service } = await localStreams(hourOfPosts());
     service.faults.plant({ kind: 'status', endpoint: 'replay', status: 503, times: 2 });
     const statuses = [];
@@ -227,7 +227,7 @@ describe('a replay connection that a planted fault rejects', () => {
     });
   });
 
-  it('does not affect the requests to other endpoints', async () => {
+  it('does not affect requests to other endpoints', async () => {
     const { see, replayPath, service, rules } = await localStreams();
     service.faults.plant({ kind: 'status', endpoint: 'rules', status: 503 });
     expect((await see(replayPath())).status).toBe(200);
@@ -255,7 +255,7 @@ describe('a fault planted for streams', () => {
     );
   });
 
-  it('is combined with other faults only on connections that match both', async () => {
+  it('takes effect together with other faults, but only on connections that match all of them', async () => {
     const { see, replayPath, service } = await localStreams(hourOfPosts());
     const path = 'fromDate=202405151000';
     service.faults.plant({ kind: 'minutes-failed', minutes: ['202405151001'], path });
@@ -269,7 +269,7 @@ describe('a fault planted for streams', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  it('with the kind flood does not wait for a slow client', async () => {
+  it('of the kind flood does not wait for a slow client', async () => {
     const large = hourOfPosts(60, i => String(i).repeat(10_000));
     const { see, replayPath, service } = await localStreams(large, { streamBacklogBytes: 50_000 });
     // A client that keeps up receives all messages.

@@ -85,7 +85,7 @@ describe('a replay request that the local service rejects', () => {
     if (message !== undefined) expect(errorOf(text).message).toBe(message);
   });
 
-  it('is checked against the clock of the service, which a test can move', async () => {
+  it('is checked against the clock of the service, which a test may have moved', async () => {
     const { see, replayPath, service } = await localStreams();
     const path = replayPath('firehose', NOW - DAY, NOW - DAY + MINUTE);
     expect((await see(path)).status).toBe(200);

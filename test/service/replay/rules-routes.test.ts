@@ -60,7 +60,7 @@ describe('a request to add replay rules', () => {
     }
   });
 
-  it('does not change a rule with the same value, but returns the requested tag', async () => {
+  it('does not change an existing rule with the same value, and returns that rule with the requested tag', async () => {
     const { rules, addRules } = await localStreams();
     const [id] = await addRules({ value: 'tea', tag: 'old' });
     const wanted = [{ value: 'tea', tag: 'new' }, { value: 'Tea' }, { value: 'Tea' }];
@@ -80,7 +80,7 @@ describe('a request to add replay rules', () => {
     ]);
   });
 
-  it('gives a rule a new id when it is added again, even if the clock is frozen', async () => {
+  it('gives a rule a new id when the rule is added again, even if the clock is frozen', async () => {
     const { rules, addRules } = await localStreams();
     const [before] = await addRules({ value: 'tea' });
     await rules('DELETE', '.json', { rules: [{ value: 'tea' }] });
@@ -259,7 +259,7 @@ describe('a request to delete replay rules', () => {
 });
 
 describe('a request to get replay rules', () => {
-  it('returns them in order of creation', async () => {
+  it('returns all rules in order of creation', async () => {
     const { rules, addRules } = await localStreams();
     const ids = await addRules({ value: 'b', tag: 't' }, { value: 'c' });
     const reply = await rules('GET', '.json');
@@ -311,7 +311,7 @@ describe('a request to get replay rules', () => {
     expect(text).toBe(await plain.body.text());
   });
 
-  it('accepts 5 MB of ids and no more', async () => {
+  it('accepts 5 MB of ids, but not more', async () => {
     const { rules, addRules } = await localStreams();
     const [id] = await addRules({ value: 'tea' });
     const bodyOfBytes = (bytes: number) => {

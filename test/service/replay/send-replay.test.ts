@@ -39,7 +39,7 @@ describe('a replay response of the local service', () => {
     expect(messages.at(-1)).toContain('"activity_count":3');
   });
 
-  it('is complete and empty if the window has no posts', async () => {
+  it('is complete and empty if the window contains no posts', async () => {
     const { see, replayPath } = await localStreams();
     expect((await see(replayPath())).messages).toEqual([
       '{"info":{"message":"Replay Request Completed","sent":"2024-05-15T12:34:56+00:00","activity_count":0}}',
@@ -89,7 +89,7 @@ describe('a replay of the local service', () => {
     expect((await see(replayPath('powertrack'))).messages).toHaveLength(4);
   });
 
-  it('of type sample10 always delivers the same tenth of all posts, that of the operator `sample:10`', async () => {
+  it('of type sample10 always delivers the same tenth of all posts, which the operator `sample:10` matches as well', async () => {
     const posts = hourOfPosts(1000).map((post, i) => ({ ...post, at: START + i * SECOND }));
     const { see, replayPath } = await localStreams(posts);
     const [first, second] = [await see(replayPath('sample10')), await see(replayPath('sample10'))];
@@ -204,7 +204,7 @@ describe('a stream of the local service', () => {
     expect([messages.length, complete]).toEqual([151, true]);
   });
 
-  it('does not catch up faster after it was delayed, which would overflow the client', async () => {
+  it('does not send faster after a delay, because a burst would overflow the client', async () => {
     const posts = largePosts(30);
     const options = { replayPostsPerSecond: 50, streamBacklogBytes: 500_000 };
     const { see, archive, replayPath } = await localStreams(posts, options);
@@ -215,7 +215,7 @@ describe('a stream of the local service', () => {
     expect((await see(replayPath())).messages).toHaveLength(31);
   });
 
-  it('disconnects a client whose backlog exceeds the limit, after it sends the reason', async () => {
+  it('disconnects a client whose backlog exceeds the limit after it has sent the reason', async () => {
     const options = { replayPostsPerSecond: 1e6, streamBacklogBytes: 500_000 };
     const posts = largePosts(400);
     const { open, replayPath, errors, archive } = await localStreams(posts, options);

@@ -18,7 +18,7 @@ function rulesOf({ text }: Reply): readonly Rule[] {
 }
 
 describe('replay rules stored by the local service', () => {
-  it('keep their ids across a restart, and these are not used again', async () => {
+  it('keep their ids across a restart, and new rules do not get these ids', async () => {
     const stateFolder = await temporaryFolder();
     const first = await localStreams([], { stateFolder });
     const ids = await first.addRules({ value: 'tea', tag: 't' }, { value: 'milk' });
@@ -40,7 +40,7 @@ describe('replay rules stored by the local service', () => {
     expect(rulesOf(await rules('GET', '.json'))).toHaveLength(20);
   });
 
-  it('are not added if they cannot be written, and the response says why', async () => {
+  it('are not added if they cannot be written to disk, and the response is a 500', async () => {
     const stateFolder = await temporaryFolder();
     const { rules, errors } = await localStreams([], { stateFolder });
     await writeFile(join(stateFolder, 'stream-rules'), 'in the way');
@@ -49,7 +49,7 @@ describe('replay rules stored by the local service', () => {
     expect(rulesOf(await rules('GET', '.json'))).toEqual([]);
   });
 
-  it('cause the service not to start if they cannot be read', async () => {
+  it('prevent the service from starting if they cannot be read', async () => {
     const stateFolder = await temporaryFolder();
     await mkdir(join(stateFolder, 'stream-rules'));
     await writeFile(join(stateFolder, 'stream-rules', 'rules.json'), '{"rules":');

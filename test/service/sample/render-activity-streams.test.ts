@@ -36,7 +36,7 @@ describe('generated posts in Activity Streams', () => {
     );
   });
 
-  test('contain a long text in long_object, and its start in the body', () => {
+  test('contain a long text in long_object, and the start of that text in the body', () => {
     const posts = samplePosts(Date.UTC(2024, 5, 1, 12), {
       postsPerMinute: 300,
       format: 'activity_streams',

@@ -15,8 +15,8 @@ function posts() {
   return minutes.flatMap(minute => samplePosts(minute));
 }
 
-describe('the listed reposts and replies of a generated post', () => {
-  it('are exactly the posts that name it as their original', async () => {
+describe('the retweets and replies that a search finds for a generated post', () => {
+  it('are exactly the posts that name the generated post as their original', async () => {
     const expected = new Map<string, string[]>();
     for (const activity of posts().reverse()) {
       const { retweeted, repliedId } = fieldsOf(activity);
@@ -46,7 +46,7 @@ describe('the listed reposts and replies of a generated post', () => {
       );
   });
 
-  it('nearly all appear within `reactionsMs` after the post', () => {
+  it('nearly all appear within `reactionsMs` after the generated post', () => {
     const { reactionsMs = 0 } = archive();
     const delays = posts().flatMap(({ retweeted, postedAt }) =>
       retweeted === undefined ? [] : [postedAt.getTime() - retweeted.postedAt.getTime()],

@@ -55,7 +55,7 @@ test('the counts of generated posts equal the numbers of matching posts', async 
   expect(most).toBeGreaterThan(10);
 });
 
-test('the posts of an author are found in generated posts without an index', async () => {
+test('a search for the posts of an author finds them in generated posts without an index', async () => {
   // Uses a separate seed, because archives with the same seed share their indexes.
   const options = { ...OPTIONS, seed: 'authors' };
   const from = Date.UTC(2024, 6, 3, 8);

@@ -3,7 +3,7 @@ import { MINUTE } from '../../../src/base/time.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 
 describe('the ids of generated posts', () => {
-  test('contain the time since the service has such ids, and are small before', () => {
+  test('contain the time of the post from November 2010 on, and are small numbers before', () => {
     const [early] = samplePosts(Date.UTC(2009, 5, 1), { postsPerMinute: 5 });
     expect(Number(early?.id)).toBeLessThan(30_000_000_000);
     for (const post of samplePosts(Date.UTC(2019, 5, 1), { postsPerMinute: 50 })) {
@@ -12,7 +12,7 @@ describe('the ids of generated posts', () => {
     }
   });
 
-  test('increase across the introduction of ids that contain the time', () => {
+  test('increase even where ids start to contain the time', () => {
     const at = Date.UTC(2010, 10, 4, 1, 40);
     const ids = [0, 1, 2, 3, 4, 5, 6].flatMap(i =>
       samplePosts(at + i * MINUTE, { postsPerMinute: 60 }).map(({ id }) => BigInt(id)),

@@ -8,7 +8,7 @@ import { SampleDrafts } from '../../../src/service/sample/sample-draft.js';
 import { renderActivity } from '../../../src/service/sample/sample-posts.js';
 import { SampleTerms } from '../../../src/service/sample/sample-terms.js';
 
-test('SampleTerms finds the index terms of posts in either format without printing the posts', () => {
+test('SampleTerms returns the index terms of posts in either format without rendering the posts', () => {
   const drafts = new SampleDrafts(seedOf('millrace'), 60);
   const terms = new SampleTerms(drafts);
   const minutes = [2006, 2008, 2010, 2011, 2013, 2016, 2018, 2023, 2027].map(

@@ -61,7 +61,7 @@ describe('the counts endpoint of the local service', () => {
     expect(countsOf(page).at(-1)).toBe(1);
   });
 
-  it('labels the first bucket of an unaligned window with its start, rounded down', async () => {
+  it('labels the first bucket of a window that starts within a bucket with the start of that bucket', async () => {
     const { counts } = await local([post('202405010029', '1'), post('202405010030', '2')]);
     const { page } = await counts({
       query: 'tea',
@@ -87,7 +87,7 @@ describe('the counts endpoint of the local service', () => {
     ]);
   });
 
-  it('returns 31 days in one response, with a `next` token for the rest', async () => {
+  it('returns at most 31 days in one response, with a `next` token for the rest', async () => {
     const { pages } = await local(teaPosts(110, { every: DAY, newest: DAY }));
     const all = await pages(
       'counts',
@@ -122,7 +122,7 @@ describe('the counts endpoint of the local service', () => {
     expect(all.every(page => page.results.length <= 31)).toBe(true);
   });
 
-  it('stops after whole buckets when time runs out, and continues with `next`', async () => {
+  it('stops after a complete bucket when time runs out, and continues with `next`', async () => {
     const { pages, archive } = await local(teaPosts(10, { every: DAY, newest: DAY }));
     archive.bucketsUntilTimeout = 2;
     const all = await pages('counts', { query: 'tea', bucket: 'day', fromDate: '202405060000' });
@@ -136,7 +136,7 @@ describe('the counts endpoint of the local service', () => {
     expect(all.flatMap(countsOf)).toEqual([...Array(9).fill(1), 0]);
   });
 
-  it('returns the same page for a repeated `next`, even if the time limit ends it elsewhere', async () => {
+  it('returns the same page for a repeated `next` token, even if the time limit would end the page elsewhere', async () => {
     const { pages, counts, archive } = await local(teaPosts(10, { every: DAY, newest: DAY }));
     const request = { query: 'tea', bucket: 'day', fromDate: '202405060000' };
     archive.bucketsUntilTimeout = 2;
@@ -148,7 +148,7 @@ describe('the counts endpoint of the local service', () => {
     }
   });
 
-  it('stops early if a fault with a time limit is planted', async () => {
+  it('stops early if the fault `counts-timeout` is planted', async () => {
     const { pages, service } = await local(teaPosts(10, { every: DAY, newest: DAY }));
     service.faults.plant({ kind: 'counts-timeout', buckets: 3, times: 2 });
     const all = await pages('counts', { query: 'tea', bucket: 'day', fromDate: '202405060000' });
@@ -176,7 +176,7 @@ describe('the counts endpoint of the local service', () => {
     expect(deadlines).toEqual([250]);
   });
 
-  it('returns the newest buckets first if an option is set', async () => {
+  it('returns the newest buckets first if the option countsOrder is descending', async () => {
     const posts = teaPosts(100, { every: DAY, newest: DAY });
     const { pages } = await local(posts, { countsOrder: 'descending' });
     const request = {
@@ -195,7 +195,7 @@ describe('the counts endpoint of the local service', () => {
     expect(all.flatMap(countsOf)).toEqual(forwards.flatMap(countsOf).toReversed());
   });
 
-  it('stops after whole buckets, newest first, when time runs out, and continues with `next`', async () => {
+  it('stops after a complete bucket when time runs out, newest first, and continues with `next`', async () => {
     const posts = teaPosts(4, { every: DAY, newest: DAY });
     const { pages, archive } = await local(posts, { countsOrder: 'descending' });
     archive.bucketsUntilTimeout = 2;
@@ -210,7 +210,7 @@ describe('the counts endpoint of the local service', () => {
   });
 
   it.each(['ascending', 'descending'] as const)(
-    'returns one whole bucket, %s, even if time runs out within it',
+    'returns one complete bucket even if time runs out within that bucket (%s)',
     async countsOrder => {
       const posts = teaPosts(4, { every: DAY, newest: DAY });
       const { pages, archive } = await local(posts, { countsOrder });
@@ -225,7 +225,7 @@ describe('the counts endpoint of the local service', () => {
   );
 
   it.each(['ascending', 'descending'] as const)(
-    'counts each bucket once and completely, %s, even if the archive stops within a bucket',
+    'counts each bucket once and completely even if the archive stops within a bucket (%s)',
     async countsOrder => {
       const archive = new MemoryArchive(teaPosts(24, { every: DAY / 4, newest: DAY / 4 }));
       const { pages } = await local([], {
@@ -254,7 +254,7 @@ describe('the counts endpoint of the local service', () => {
     },
   );
 
-  it('also accepts GET', async () => {
+  it('accepts GET as well as POST', async () => {
     const { ask } = await local([post('202405141200', '1')]);
     const query = new URLSearchParams({ query: 'tea', bucket: 'day', fromDate: '202405140000' });
     const { status, page } = await ask(`${COUNTS_PATH}?${query}`);
@@ -273,7 +273,7 @@ describe('the counts endpoint of the local service', () => {
     },
   );
 
-  it('responds with 422 to a `next` token of other dates or another bucket', async () => {
+  it('responds with 422 to a `next` token that was issued for other dates or another bucket', async () => {
     const { counts } = await local();
     const request = { query: 'tea', bucket: 'day', fromDate: '202401010000' };
     const { page } = await counts(request, 'fullarchive');

@@ -26,7 +26,7 @@ describe('the dates of a search of the local service', () => {
     });
   });
 
-  it('end now if only fromDate is given', async () => {
+  it('end at the time of the request if only fromDate is given', async () => {
     const from = TODAY - 2 * DAY;
     const { search } = await local([
       originalPost(NOW - 31 * SECOND, '3', 'tea'),
@@ -192,7 +192,7 @@ describe('the pages of a search of the local service', () => {
     }
   });
 
-  it('are the same for the same `next` token, whatever posts were added since', async () => {
+  it('contain the same posts for the same `next` token, whatever posts were added since', async () => {
     const posts = teaPosts(40, { every: 13 * HOUR, newest: 0 });
     const { search, service } = await local(posts);
     const first = await search({ query: 'tea', maxResults: 10 });
@@ -281,7 +281,7 @@ describe('the pages of a search of the local service', () => {
     },
   );
 
-  it('contain every match of the window exactly once, for any posts and page size', async () => {
+  it('contain every matching post of the window exactly once, for any posts and page size', async () => {
     // The posts are close to the limits of 31 days. Many of them have the same time.
     const at = fc.tuple(fc.constantFrom(0, 30, 31, 62, 90), fc.integer({ min: -2, max: 2 }));
     const posts = fc.uniqueArray(fc.tuple(at, fc.bigInt({ min: 1n, max: 10_000n })), {
@@ -358,7 +358,7 @@ describe('a search with a time limit', () => {
     expect(late.flatMap(idsOf)).toEqual(whole.flatMap(idsOf));
   });
 
-  it('loses no post if a page that is requested again ends elsewhere', async () => {
+  it('loses no post if a page that is requested again ends at another post', async () => {
     const { search, pages, archive } = await local(teaPosts(31));
     const request = { query: 'tea', maxResults: 10 };
     const [first, ...whole] = await pages('search', request);

@@ -58,7 +58,7 @@ describe('the buckets of a usage report', () => {
 });
 
 describe('the period of a usage query', () => {
-  it('ends neither before its start nor after the requested end or the current time', () => {
+  it('ends neither before its start, nor after the requested end, nor after the current time', () => {
     const some = fc.option(day, { nil: undefined });
     fc.assert(
       fc.property(some, some, day, fc.nat(DAY - 1), (from, to, today, since) => {

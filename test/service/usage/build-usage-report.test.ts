@@ -125,7 +125,7 @@ describe('a usage report of the local service', () => {
     expect((await report()).publishers).toEqual([]);
   });
 
-  describe('with options of the service', () => {
+  describe('with thresholds and a status from the options of the service', () => {
     const reportWithOptions = async () => {
       const { drink, report } = await tea({
         usageAlert: 1000,
@@ -161,7 +161,7 @@ describe('a usage report of the local service', () => {
     });
   });
 
-  it('counts a post once per UTC day and product', async () => {
+  it('counts a post once per UTC day and per product', async () => {
     const { service, drink, report } = await tea();
     await drink(20);
     await drink(30);
@@ -175,7 +175,7 @@ describe('a usage report of the local service', () => {
     expect(activities(await report())).toMatchObject({ '30day': 60 });
   });
 
-  it('distinguishes ids that are equal as doubles', async () => {
+  it('counts ids separately that are equal as doubles', async () => {
     const ids = ['9007199254740992', '9007199254740993', '18446744073709551615'];
     const posts = ids.map(id => originalPost(NOW - DAY, id, 'tea'));
     const { baseUrl, search } = await local(posts);
@@ -203,7 +203,7 @@ describe('a usage report of the local service', () => {
     expect(activities(await usageAt(baseUrl))).toEqual({ '30day': 9_000 });
   });
 
-  it('counts all replays of a stream together, but no compliance events', async () => {
+  it('counts all replays of a stream together, but does not count compliance events', async () => {
     const posts = Array.from({ length: 60 }, (_, i) =>
       originalPost(START + i * MINUTE, String(1_790_000_000_000_000_000n + BigInt(i)), 'tea'),
     );
@@ -327,7 +327,7 @@ describe('the period of a usage report', () => {
     expect((await report(`?fromDate=${TODAY}`)).publishers).toEqual([]);
   });
 
-  it('does not affect the projection, which is always for the current month', async () => {
+  it('does not affect the projection, which is always about the current month', async () => {
     const { drink, report, service } = await tea();
     await drink(10);
     service.clock.set(Date.UTC(2024, 5, 1, 0, 5));

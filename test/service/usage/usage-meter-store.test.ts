@@ -21,7 +21,7 @@ describe('the usage store', () => {
     await meter.close();
   });
 
-  it('reports a folder that it cannot use without failing the delivery of posts', async () => {
+  it('reports that it cannot use its folder without failing the delivery of posts', async () => {
     const { errors, meter } = meterOf('/dev/null/nowhere');
     meter.delivered('30day', ['1']);
     await expect(meter.days(ALL)).rejects.toThrow(
@@ -31,7 +31,7 @@ describe('the usage store', () => {
     await meter.close();
   });
 
-  it('opens its folder again after an earlier failure', async () => {
+  it('opens its folder at the next call after it failed to open it', async () => {
     const stateFolder = await temporaryFolder();
     await writeFile(`${stateFolder}/usage`, 'not a folder');
     const { meter } = meterOf(stateFolder);

@@ -32,7 +32,7 @@ describe('the usage meter', () => {
     },
   );
 
-  it('counts the same as a set of ids for each day and product', async () => {
+  it('returns the same counts as a set of ids for each day and product', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 25 }), async steps => {
         const stateFolder = await temporaryFolder();
@@ -78,7 +78,7 @@ describe('the usage meter', () => {
     );
   });
 
-  it('counts a post once even if the clock is set back to that day within three days', async () => {
+  it('counts a post once even if the clock is set back by up to three days to the day of the post', async () => {
     const { clock, meter } = meterOf(await temporaryFolder());
     meter.open();
     for (const [index, id] of ['1', '2', '3'].entries()) {

@@ -44,7 +44,7 @@ describe('the OAuth callback of an application', () => {
     'https://app.example.com/callback',
     'https://APP.example.com:443/callback?state=1&x=%20',
     'http://127.0.0.1:9000',
-  ])('may have any query if its URL without query is registered: %s', callback => {
+  ])('may have any query if the URL without the query is registered: %s', callback => {
     expect(isRegistered(callback, registered)).toBe(true);
   });
 
@@ -63,11 +63,11 @@ describe('the OAuth callback of an application', () => {
     expect(isRegistered(callback, registered)).toBe(false);
   });
 
-  it('may be out of band if `oob` is registered', () => {
+  it('may be `oob` (no callback URL) if `oob` is registered', () => {
     expect(isRegistered('oob', [...registered, 'oob'])).toBe(true);
   });
 
-  it('matches a registered URL only with the same origin and path', () => {
+  it('is accepted for a registered URL only with the same origin and path', () => {
     fc.assert(
       fc.property(fc.string({ unit: codePoint }), text => {
         const callback = `https://app.example.com/callback${text}`;

@@ -27,7 +27,7 @@ describe('the engagement totals of the local service', () => {
   const posts = [post(MINE), post(OTHER)];
   const [id, other] = [idOf(MINE), idOf(OTHER)];
 
-  it('are strings by post and type', async () => {
+  it('are strings, grouped by post and type', async () => {
     const { totals } = await signedIn(posts);
     const reply = await totals([other, id], { 'My totals': BOTH });
     expect([reply.status, reply.headers.get('content-type')]).toEqual([
@@ -39,7 +39,7 @@ describe('the engagement totals of the local service', () => {
     );
   });
 
-  it('can be grouped in up to three ways, by type and post in any order', async () => {
+  it('can be grouped by type and post in any order, or by one of them', async () => {
     const { totals } = await signedIn(posts);
     const groupings = {
       swapped: { group_by: ['engagement.type', 'tweet.id'] },
@@ -57,7 +57,7 @@ describe('the engagement totals of the local service', () => {
     });
   });
 
-  it('contain the requested types, and each post once', async () => {
+  it('contain only the requested types, and each post once', async () => {
     const { ask } = await signedIn(posts);
     const reply = await ask({
       tweet_ids: [id, id],
@@ -70,7 +70,7 @@ describe('the engagement totals of the local service', () => {
     });
   });
 
-  it('are sent as gzip if the client accepts it', async () => {
+  it('are sent as gzip if the client accepts gzip', async () => {
     const { totals } = await signedIn(posts);
     expect((await totals([id])).headers.get('content-encoding')).toBe('gzip');
   });
@@ -98,14 +98,14 @@ describe('the engagement totals of the local service', () => {
   });
 });
 
-describe('an engagement count of the local service', () => {
+describe('an engagement count in the totals of the local service', () => {
   const mine = (favorites?: number): PostOptions =>
     favorites === undefined ? { ago: 40 * DAY } : { ago: 40 * DAY, favorites };
   const id = idOf(mine());
   const later = (ms: number, low = 0) => ({ ago: 40 * DAY - ms, low, author: '8' });
 
   it.each(['original', 'activity_streams'] as const)(
-    'is the largest number that any post of the archive states, %s',
+    'is the largest number that any post of the archive states (format %s)',
     async format => {
       const posts = [
         post(mine(3), format),
@@ -123,7 +123,7 @@ describe('an engagement count of the local service', () => {
     },
   );
 
-  it('is at least the number that the post itself states', async () => {
+  it('is not lower than the number that the post itself states', async () => {
     const said = { ...mine(3), retweets: 50, replies: 60 };
     const { totals } = await signedIn([
       post(said),
@@ -135,7 +135,7 @@ describe('an engagement count of the local service', () => {
     });
   });
 
-  it('includes reactions years later, and very many reposts', async () => {
+  it('includes retweets from years ago, even very many', async () => {
     const old = { ago: 3000 * DAY, low: 5 };
     const reposts = Array.from({ length: 1100 }, (_, i) =>
       post({ ago: old.ago - MINUTE - i * 10, low: i, author: '8', retweetOf: old }),
@@ -229,7 +229,7 @@ describe('a post for which the local service has no engagement totals', () => {
     ]);
   });
 
-  it('may be one that compliance events hide', async () => {
+  it('can be a post that a compliance event hides', async () => {
     const { service, totals } = await signedIn(posts);
     service.compliance.inject(
       `{"delete":{"status":{"id":${mine},"id_str":"${mine}","user_id":7,"user_id_str":"7"},"timestamp_ms":"${NOW}"}}`,

@@ -73,13 +73,13 @@ describe('a request for engagement totals', () => {
       'Unknown field: start. Supported: tweet_ids, engagement_types, groupings',
     ],
     [[good], 'Invalid JSON. The body must be a JSON object'],
-  ])('is rejected: %j', async (json, error) => {
+  ])('is rejected with a 400 if it contains %j', async (json, error) => {
     const { ask } = await signedIn(posts);
     const reply = await ask(json);
     expect([reply.status, reply.errors]).toEqual([400, [error]]);
   });
 
-  it('lists all problems in one response', async () => {
+  it('gets one response that lists all of its problems', async () => {
     const { ask } = await signedIn(posts);
     const reply = await ask({ engagement_types: ['a\nb', 'c'], groupings: { g: BOTH } });
     expect(reply.errors).toEqual([
@@ -100,7 +100,7 @@ describe('a request for engagement totals', () => {
     expect([reply.status, reply.errors]).toEqual([status, [expect.any(String)]]);
   });
 
-  it('never causes a server error, for any body', async () => {
+  it('never causes a server error, whatever its body', async () => {
     const { ask, errors } = await signedIn(posts, { limits: 'relaxed' });
     const some = <T>(value: fc.Arbitrary<T>, usual: unknown) =>
       fc.oneof({ weight: 3, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: value });

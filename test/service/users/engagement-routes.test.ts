@@ -27,7 +27,7 @@ describe('a request for engagement totals', () => {
 
   it.each<[string, Ask]>([
     ['no token', {}],
-    ['one that no one was given', { token: '7-x', tokenSecret: 'y' }],
+    ['a token that does not exist', { token: '7-x', tokenSecret: 'y' }],
   ])('must be signed with an access token: %s', async (_, ask) => {
     const { post } = await localOAuth(posts);
     const reply = await post(PATH, { ...ask, json });
@@ -42,14 +42,14 @@ describe('a request for engagement totals', () => {
     expect((await post(PATH, { ...(await requestToken()), json })).status).toBe(401);
   });
 
-  it('must be signed with the token secret, but the signature does not cover JSON', async () => {
+  it('must be signed with the token secret, but the signature does not cover its JSON', async () => {
     const { ask } = await signedIn(posts);
     const reply = await ask(json, { tokenSecret: 'wrong' });
     expect([reply.status, reply.errors]).toEqual([401, [expect.stringMatching(/^3040: /)]]);
     expect((await ask(json, { body: `  ${JSON.stringify(json)}` })).status).toBe(200);
   });
 
-  it('is rate-limited per minute, and its response states how many remain', async () => {
+  it('is rate-limited per minute, and its response states how many requests remain', async () => {
     const limits = { engagementRate: { requests: 2, perMs: MINUTE } };
     const { service, ask } = await signedIn(posts, { limits });
     const left = async () => {

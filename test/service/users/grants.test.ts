@@ -23,7 +23,7 @@ describe('the OAuth grants of users', () => {
   const isGood = async ({ post }: LocalOAuth, token: object) =>
     (await post('/insights/engagement/totals', { ...token, json: totals })).status === 400;
 
-  it('survive a restart, but are valid only for their application', async () => {
+  it('survive a restart, but are valid only for the application that got them', async () => {
     const first = await start('kept');
     const token = await first.signIn('ann');
     const file = path.join(folder, 'kept', 'oauth', 'grants.json');
@@ -72,7 +72,7 @@ describe('the OAuth grants of users', () => {
     }
   });
 
-  it('cause the service not to start if they cannot be read', async () => {
+  it('prevent the service from starting if they cannot be read', async () => {
     const { stop, signIn } = await start('broken');
     await signIn('ann');
     await stop();
@@ -83,7 +83,7 @@ describe('the OAuth grants of users', () => {
     );
   });
 
-  it('are dropped when a service without a state folder stops', async () => {
+  it('are forgotten when a service without a state folder stops', async () => {
     const { service, signIn, requestToken } = await localOAuth(POSTS);
     await signIn('ann');
     const { token } = await requestToken();

@@ -20,7 +20,7 @@ describe('an OAuth nonce', () => {
     );
   });
 
-  it('is rejected instead of accepted twice if there are too many nonces to store', () => {
+  it('is rejected rather than accepted twice if there are too many nonces to store', () => {
     const nonces = new Nonces(3);
     for (const timestamp of [10, 11, 12]) expect(nonces.use('a', timestamp, 'x')).toBeDefined();
     expect(nonces.canCheck(10, 12)).toBe(true);
@@ -34,7 +34,7 @@ describe('an OAuth nonce', () => {
     expect(nonces.use('a', 11, 'x')).toBeUndefined();
   });
 
-  it('is rejected if its timestamp is so old that it may have been used and forgotten', () => {
+  it('is rejected if its timestamp is so old that its use may have been forgotten', () => {
     const nonces = new Nonces();
     nonces.forget(100);
     expect([nonces.canCheck(99, 100), nonces.canCheck(100, 100)]).toEqual([false, true]);
@@ -42,7 +42,7 @@ describe('an OAuth nonce', () => {
     expect(nonces.canCheck(98, 99)).toBe(true);
   });
 
-  it('is forgotten when it expires, which frees space for others', () => {
+  it('is forgotten when it expires, which frees space for other nonces', () => {
     const nonces = new Nonces(2);
     nonces.use('a', 1, 'x');
     nonces.expire(2);

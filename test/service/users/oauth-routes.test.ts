@@ -64,7 +64,7 @@ describe('the OAuth sign-in of the local service', () => {
     expect(third.headers.get('cache-control')).toBe('no-store');
   });
 
-  it('accepts requests of oauth-1.0a with the callback and verifier in both header and form', async () => {
+  it('accepts requests of the library oauth-1.0a, which puts the callback and the verifier into header and form', async () => {
     const { service, addresses } = await localOAuth(POSTS);
     const { consumerKey: key, consumerSecret: secret, oauthUrl } = addresses;
     const oauth = new OAuth({
@@ -174,7 +174,7 @@ describe('an OAuth request token', () => {
     expect(() => service.oauth.deny(token)).toThrow('was used');
   });
 
-  it('is invalid after the user denies it, and the application is told', async () => {
+  it('is invalid after the user denies access, and the application is told', async () => {
     const { service, requestToken, post } = await localOAuth(POSTS);
     const request = await requestToken({}, `${CALLBACK}?state=1`);
     expect(service.oauth.deny(request.token)).toBe(`${CALLBACK}?state=1&denied=${request.token}`);
@@ -207,7 +207,7 @@ describe('an OAuth request token', () => {
     ]);
   });
 
-  it('expires after a short time, like its verifier', async () => {
+  it('expires after 15 minutes, together with its verifier', async () => {
     const local = await localOAuth(POSTS);
     const { verifier, ...token } = await approved(local);
     const other = await local.requestToken();
@@ -231,7 +231,7 @@ describe('an OAuth request token', () => {
     }
   });
 
-  it('can be used only by its own application', async () => {
+  it('can be exchanged only by the application that requested it', async () => {
     const local = await localOAuth(POSTS);
     const { unapprovedConsumerKey: key, unapprovedConsumerSecret: secret } = local.addresses;
     const { verifier, ...token } = await approved(local);
@@ -263,7 +263,7 @@ describe('the callback of an OAuth sign-in', () => {
     },
   );
 
-  it('must be a registered one, if any are registered', async () => {
+  it('must be one of the registered callbacks, if any are registered', async () => {
     const { post } = await localOAuth(POSTS, { callbackUrls: ['https://app.example.com/cb'] });
     const status = async (oauth_callback: string) =>
       (await post('/oauth/request_token', { form: { oauth_callback } })).status;
@@ -280,7 +280,7 @@ describe('the callback of an OAuth sign-in', () => {
 });
 
 describe('the OAuth grant of a user', () => {
-  it('has one token per user and application until it is revoked', async () => {
+  it('consists of one token per user and application until it is revoked', async () => {
     const { service, signIn } = await localOAuth(POSTS);
     const [application, other] = service.oauth.applications;
     if (application === undefined || other === undefined) throw new Error('No applications');
@@ -318,7 +318,7 @@ describe('the OAuth grant of a user', () => {
   });
 });
 
-describe('each step of an OAuth sign-in', () => {
+describe('a step of an OAuth sign-in', () => {
   const limited = { requests: 2, perMs: MINUTE };
 
   it.each([
@@ -345,7 +345,7 @@ describe('each step of an OAuth sign-in', () => {
     expect((await ask()).status).not.toBe(429);
   });
 
-  it('is rate-limited for users, whether the password is right or wrong', async () => {
+  it('in which a user enters a password is rate-limited, whether the password is right or wrong', async () => {
     const { service } = await localOAuth(POSTS, { limits: { signInRate: limited } });
     await service.oauth.signIn('ann', 'wrong');
     await service.oauth.signIn('ann', 'local-service');

@@ -11,7 +11,7 @@ import { archivedPost, archiveFolders } from '../archive/archive-folder.js';
 const folder = process.env.MILLRACE_REAL_DATA;
 const folders = archiveFolders();
 
-describe.skipIf(folder === undefined)('real posts (set MILLRACE_REAL_DATA to their folder)', () => {
+describe.skipIf(folder === undefined)('real posts (needs MILLRACE_REAL_DATA)', () => {
   test.each(['original', 'activity_streams'] as const)(
     'of %s are found by id, with the numbers of likes and reposts that they state',
     async format => {

@@ -151,7 +151,7 @@ describe('an OAuth signature', () => {
     expect(signatureBaseString(signed)).toBe(`GET&${percentEncode(base)}&`);
   });
 
-  it('does not cover oauth_signature, wherever it is', () => {
+  it('does not cover oauth_signature, wherever that parameter is', () => {
     const url = 'http://example.com/?oauth_signature=a&b=c';
     const parameters: Parameter[] = [['oauth_signature', 'x']];
     expect(signatureBaseString({ method: 'GET', url, parameters })).toBe(
@@ -172,7 +172,7 @@ describe('an OAuth signature', () => {
   const text = fc.string({ unit: 'grapheme', maxLength: 12 });
   const name = fc.stringMatching(/^[a-z0-9_.~-]{1,8}$/).filter(one => one !== '__proto__');
 
-  it('equals that of oauth-1.0a for requests that oauth-1.0a signs correctly', () => {
+  it('equals the signature of the library oauth-1.0a for requests that the library signs correctly', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('GET', 'POST', 'PUT'),
@@ -207,7 +207,7 @@ describe('an OAuth signature', () => {
     );
   });
 
-  it('is the same whatever the order and the place of the parameters', () => {
+  it('is the same for any order and place of the parameters', () => {
     fc.assert(
       fc.property(
         fc
@@ -273,7 +273,7 @@ describe('parseForm', () => {
 });
 
 describe('an Authorization header of the scheme OAuth', () => {
-  it('is parsed into its parameters without the realm, whatever the case of the scheme', () => {
+  it('is parsed into its parameters without the realm, in any letter case of the scheme', () => {
     const header = 'oAUTH realm="a, \\b",\t oauth_nonce="x%2By" ,oauth_token=""';
     expect(parseAuthorization(header)).toEqual([
       ['oauth_nonce', 'x+y'],

@@ -101,7 +101,7 @@ describe('an OAuth-signed request', () => {
     expect((await post(PATH, { query, form })).status).toBe(200);
   });
 
-  it('is accepted if oauth-1.0a signed it', async () => {
+  it('is accepted if the library oauth-1.0a signed it', async () => {
     const { addresses } = await localOAuth();
     const { consumerKey: key, consumerSecret: secret, oauthUrl } = addresses;
     const oauth = new OAuth({
@@ -132,7 +132,7 @@ describe('an OAuth-signed request', () => {
     ['EXAMPLE.com:80', 200],
     ['example.com:8080', 401],
   ])(
-    'is verified for the host that it names, however the name is written: %s',
+    'is verified for the host in its Host header, whatever the letter case and default port: %s',
     async (host, status) => {
       const { addresses } = await localOAuth();
       const { consumerKey, consumerSecret, oauthUrl } = addresses;
@@ -182,7 +182,7 @@ describe('an OAuth-signed request', () => {
   });
 
   it.each(['once', 'twice'])(
-    'may contain the same callback and verifier in header and form, signed %s',
+    'may contain the same callback and verifier in header and form, if they are signed %s',
     async times => {
       const { post, service } = await localOAuth();
       const sent = (name: string, value: string): Ask => ({
@@ -203,7 +203,7 @@ describe('an OAuth-signed request', () => {
   );
 
   it.each(['once', 'twice'])(
-    'may contain the same token in header and form, signed %s',
+    'may contain the same token in header and form, if the token is signed %s',
     async times => {
       const { post, requestToken, service } = await localOAuth();
       const { token, tokenSecret } = await requestToken();
@@ -312,7 +312,7 @@ describe('the timestamp of an OAuth-signed request', () => {
     expect(headers.get('date')).toBe(new Date(NOW).toUTCString());
   });
 
-  it('may be any number if the limits allow it', async () => {
+  it('may be any number if the limits of the service allow any age', async () => {
     const { post } = await localOAuth([], { limits: { signedWithinMs: Number.POSITIVE_INFINITY } });
     for (const timestamp of ['1', seconds(Date.now())])
       expect((await post(PATH, { ...GOOD, signed: { oauth_timestamp: timestamp } })).status).toBe(
@@ -320,7 +320,7 @@ describe('the timestamp of an OAuth-signed request', () => {
       );
   });
 
-  it('is checked against the clock of the service, even if that was moved back', async () => {
+  it('is checked against the clock of the service, even if that clock was moved back', async () => {
     const { service, post } = await localOAuth();
     for (const ms of [15 * 24 * 60 * MINUTE, -30 * 24 * 60 * MINUTE]) {
       service.clock.advance(ms);
@@ -330,7 +330,7 @@ describe('the timestamp of an OAuth-signed request', () => {
 });
 
 describe('the nonce of an OAuth-signed request', () => {
-  it('is accepted only once, even for concurrent requests', async () => {
+  it('is accepted only once, even in concurrent requests', async () => {
     const { post } = await localOAuth();
     const ask = { ...GOOD, signed: { oauth_nonce: 'once' } };
     const replies = await Promise.all(Array.from({ length: 100 }, () => post(PATH, ask)));
@@ -347,7 +347,7 @@ describe('the nonce of an OAuth-signed request', () => {
     expect((await post(PATH, ask)).status).toBe(200);
   });
 
-  it('may equal that of another second or another application', async () => {
+  it('may be used again with another timestamp or by another application', async () => {
     const { addresses, post } = await localOAuth();
     const { unapprovedConsumerKey: key, unapprovedConsumerSecret: secret } = addresses;
     const signed = { oauth_nonce: 'once' };
