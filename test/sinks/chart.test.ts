@@ -28,7 +28,7 @@ function screen(): { stream: Writable; text: () => string } {
 }
 
 describe('chart', () => {
-  it('draws one column per bucket from zero up, and resolves to the sum', async () => {
+  it('draws one column per bucket, starting at zero, and resolves to the sum', async () => {
     const { stream, text } = screen();
     expect(await pipeline(bucketsOf(0, 10, 20), chart({ height: 2, stream }))).toBe(30);
     expect(text()).toBe(
@@ -77,18 +77,18 @@ describe('chart', () => {
     ['draws a single bucket', [7], 7, /a bucket a column/],
     ['draws zeros', [0, 0], 0, /a bucket a column/],
     ['prints a message if there are no buckets', [], 0, /No buckets/],
-  ] as const)('draws %s', async (_, counts, sum, expected) => {
+  ] as const)('%s', async (_, counts, sum, expected) => {
     const { stream, text } = screen();
     expect(await pipeline(bucketsOf(...counts), chart({ stream }))).toBe(sum);
     expect(text()).toMatch(expected);
   });
 
-  it('throws an OptionError for invalid sizes before it reads', () => {
+  it('throws an OptionError for invalid sizes before it reads its input', () => {
     expect(() => chart({ height: 0 })).toThrow(OptionError);
     expect(() => chart({ width: 1.5 })).toThrow('width');
   });
 
-  it('resolves if the pipe is closed, but rejects if the stream fails in another way', async () => {
+  it('resolves if the pipe is closed, but rejects if the stream fails for another reason', async () => {
     const breaking = (code: string) =>
       new Writable({ write: (_chunk, _, done) => done(Object.assign(new Error(code), { code })) });
     expect(await pipeline(bucketsOf(1), chart({ stream: breaking('EPIPE') }))).toBe(1);

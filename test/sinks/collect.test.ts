@@ -13,7 +13,7 @@ describe('collect', () => {
     expect(await pipeline(source<number>([]), collect())).toEqual([]);
   });
 
-  it('copies posts out of the larger buffer that they share', async () => {
+  it('copies posts out of a larger buffer that they share', async () => {
     const block = Buffer.alloc(1 << 16, ' ');
     const length = block.write('{"id":1,"text":"snow"}');
     const [post] = await pipeline(

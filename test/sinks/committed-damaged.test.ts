@@ -155,7 +155,7 @@ describe('committed() with `damaged`', () => {
     expect(await kept()).toEqual(['three']);
   });
 
-  it('finishes the file in a resumed run even if that run omits the option', async () => {
+  it('completes the damaged file in a resumed run even if that run lacks the option', async () => {
     const disk = new SimulatedDisk();
     const target = new StandIn<string>(['ok', 'ok', 'killed before']);
     const lines = bytesOf([[1, -1], [1], [1]], 1);
@@ -188,7 +188,7 @@ describe('committed() with `damaged`', () => {
     expect(await runOn(disk, source(), target.transactions)).toEqual({ rows: 2, damaged: 1 });
   });
 
-  it('throws for an invalid name, and without the option ends at a damaged record', async () => {
+  it('throws for an invalid file name, and without the option ends at a damaged record', async () => {
     const { transactions } = new StandIn<string>();
     expect(() => committed({ ...transactions, damaged: 'a.gz' })).toThrow(OptionError);
     expect(() => committed({ ...transactions, damaged: 'a.part' })).toThrow(OptionError);

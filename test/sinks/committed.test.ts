@@ -20,7 +20,7 @@ function batchesOf(sizes: readonly number[]): number[][] {
 const quick = { retryWaitMs: 0, waitMs: 0 } as const;
 
 describe('committed()', () => {
-  it('writes every row exactly once and in order, together with the checkpoint text in the same transaction', async () => {
+  it('writes every row exactly once and in order, in the same transactions as the checkpoint text', async () => {
     const target = new StandIn<number>();
     const source = places(batchesOf([3, 0, 5, 2]));
     const result = await pipeline(source, committed({ ...quick, rows: 4, ...target.transactions }));
@@ -46,7 +46,7 @@ describe('committed()', () => {
     expect(target.rows).toEqual(numbers(4));
   });
 
-  it('continues an incremental source after the last cursor, even one from an earlier commit', async () => {
+  it('continues an incremental source after the last cursor, even if that cursor is from an earlier commit', async () => {
     const target = new StandIn<number>();
     const opened: number[] = [];
     const run = (sizes: readonly number[]) =>
@@ -64,7 +64,7 @@ describe('committed()', () => {
     expect(target.rows).toEqual(numbers(7));
   });
 
-  describe('with the saved checkpoint text of another run', () => {
+  describe('with the checkpoint text of another run', () => {
     let target: StandIn<number>;
     const run = (query: string) => {
       const flow = new Flow<number>(
@@ -88,7 +88,7 @@ describe('committed()', () => {
       expect(target.rows).toEqual([1]);
     });
 
-    it('rejects a checkpoint text that was edited without writing', async () => {
+    it('rejects a checkpoint text that was edited, without writing', async () => {
       target.text = target.text?.replace('"rows": 1', '"rows": 2');
       await expect(run('rain')).rejects.toThrow(/checkpoint of posts is damaged or was edited/);
       expect(target.rows).toEqual([1]);
@@ -121,7 +121,7 @@ describe('a commit of committed()', () => {
     ended.abort();
   });
 
-  it('after `waitMs` contains only the rows before the last cursor', async () => {
+  it('contains only the rows before the last cursor if `waitMs` passes', async () => {
     const target = new StandIn<number>();
     const { transactions } = target;
     const stop = new AbortController();
@@ -140,7 +140,7 @@ describe('a commit of committed()', () => {
     expect(JSON.parse(target.text ?? '')).toMatchObject({ rows: 2, cursor: { next: 2 } });
   });
 
-  it('waits for `rows` rows if `waitMs` is long', async () => {
+  it('does not happen before `rows` rows have arrived if `waitMs` is long', async () => {
     const target = new StandIn<number>();
     const batches = batchesOf([4, 4, 4, 4, 4, 1]);
     await pipeline(places(batches), committed({ rows: 8, waitMs: 60_000, ...target.transactions }));
@@ -178,7 +178,7 @@ describe('a commit of committed()', () => {
     expect(texts.length).toBe(2);
   });
 
-  it('is rolled back without a retry if the source fails between these writes', async () => {
+  it('is rolled back without a retry if the source fails between two of its writes', async () => {
     const target = new StandIn<number>();
     const source = new Flow<number>(async function* () {
       yield { items: numbers(20) };
@@ -207,7 +207,7 @@ describe('a commit of committed()', () => {
     expect(target.rows).toEqual([0, 1, 2]);
   });
 
-  it('is retried `retries` times, and then rejects with advice', async () => {
+  it('is retried `retries` times, and then fails with advice', async () => {
     const target = new StandIn<number>(['ok', ...numbers(9).map((): Ending => 'fails before')]);
     const run = pipeline(
       oneBatch([0]),
@@ -244,44 +244,50 @@ describe('a commit of committed()', () => {
   });
 
   it.each([
-    ['alone', (sink: Sink<number, unknown>) => sink],
-    ['in tee', (sink: Sink<number, unknown>) => tee(sink)],
-  ])('at the end of the source does not complete the run if it fails: %s', async (_, as) => {
-    const target = new StandIn<number>();
-    let fail = () => {};
-    const failed = new Promise<void>(resolve => {
-      fail = resolve;
-    });
-    const source = new Flow<number>(async function* () {
-      yield { items: [0], cursor: { next: 1 } };
-      await failed;
-    });
-    const write = () => {
-      fail();
-      throw new TypeError('x is not a function');
-    };
-    const sink = committed({ ...quick, ...target.transactions, write });
-    await expect(as(sink)(source)).rejects.toThrow('x is not a function');
-    expect(JSON.parse(target.text ?? '')).toMatchObject({ state: 'running', rows: 0 });
-  });
+    ['without tee', (sink: Sink<number, unknown>) => sink],
+    ['in a branch of tee', (sink: Sink<number, unknown>) => tee(sink)],
+  ])(
+    'at the end of the source does not complete the run if the commit fails: %s',
+    async (_, as) => {
+      const target = new StandIn<number>();
+      let fail = () => {};
+      const failed = new Promise<void>(resolve => {
+        fail = resolve;
+      });
+      const source = new Flow<number>(async function* () {
+        yield { items: [0], cursor: { next: 1 } };
+        await failed;
+      });
+      const write = () => {
+        fail();
+        throw new TypeError('x is not a function');
+      };
+      const sink = committed({ ...quick, ...target.transactions, write });
+      await expect(as(sink)(source)).rejects.toThrow('x is not a function');
+      expect(JSON.parse(target.text ?? '')).toMatchObject({ state: 'running', rows: 0 });
+    },
+  );
 
   it.each([
     ['rows with a cursor', true],
-    ['rows without one, in parts', false],
-  ])('is not repeated if only the response was lost: %s', async (_, hasCursor) => {
-    const target = new StandIn<number>(['ok', 'answer lost']);
-    const source = new Flow<number>(async function* () {
-      for (const [index, items] of batchesOf([4, 4, 4]).entries())
-        yield hasCursor ? { items, cursor: { next: index } } : { items };
-    });
-    const options = { waitMs: 60_000, retryWaitMs: 0, rows: 4, ...target.transactions };
-    expect(await pipeline(source, committed(options))).toEqual({ rows: 12 });
-    expect(target.rows).toEqual(numbers(12));
-    expect(target.writes.flatMap(({ rows }) => rows)).toEqual(numbers(12));
-  });
+    ['rows without a cursor, in several writes', false],
+  ])(
+    'is not repeated if the transaction succeeded and only its response was lost: %s',
+    async (_, hasCursor) => {
+      const target = new StandIn<number>(['ok', 'answer lost']);
+      const source = new Flow<number>(async function* () {
+        for (const [index, items] of batchesOf([4, 4, 4]).entries())
+          yield hasCursor ? { items, cursor: { next: index } } : { items };
+      });
+      const options = { waitMs: 60_000, retryWaitMs: 0, rows: 4, ...target.transactions };
+      expect(await pipeline(source, committed(options))).toEqual({ rows: 12 });
+      expect(target.rows).toEqual(numbers(12));
+      expect(target.writes.flatMap(({ rows }) => rows)).toEqual(numbers(12));
+    },
+  );
 
   describe.each(['called again', 'called again in write'] as const)(
-    'with a `transaction` that rolls back and calls its function again (%s)',
+    'with a `transaction` that rolls back and calls its callback again (%s)',
     ending => {
       const source = (hasCursor: boolean) =>
         new Flow<number>(async function* () {
@@ -290,7 +296,7 @@ describe('a commit of committed()', () => {
         });
       const options = { waitMs: 60_000, retryWaitMs: 0, rows: 4, name: 'posts' } as const;
 
-      it('writes all rows again if they have a cursor', async () => {
+      it('writes all rows again if the rows have a cursor', async () => {
         const target = new StandIn<number>(['ok', ending, ending]);
         const sink = committed({ ...options, ...target.transactions });
         expect(await pipeline(source(true), sink)).toEqual({ rows: 12 });
@@ -328,7 +334,7 @@ describe('a commit of committed()', () => {
     expect(target.rows).toEqual(numbers(40));
   });
 
-  it('passes a unique token to each call of `write`', async () => {
+  it('passes a different token to each call of `write`', async () => {
     const target = new StandIn<number>();
     const source = new Flow<number>(async function* () {
       // Some batches have a cursor. Between two of these, there are more rows than the sink can
@@ -344,9 +350,15 @@ describe('a commit of committed()', () => {
   });
 
   it.each([
-    ['an error of code', new TypeError('x is not a function')],
-    ['a constraint, by its SQLSTATE', Object.assign(new Error('duplicate key'), { code: '23505' })],
-    ['data that do not fit', Object.assign(new Error('too long'), { code: '22001' })],
+    ['an error in the code of the caller', new TypeError('x is not a function')],
+    [
+      'a violated constraint (SQLSTATE)',
+      Object.assign(new Error('duplicate key'), { code: '23505' }),
+    ],
+    [
+      'data that are too long for a column',
+      Object.assign(new Error('too long'), { code: '22001' }),
+    ],
     ['a table that is not there', Object.assign(new Error('no table'), { code: '42P01' })],
     ['what isRetryable refuses', new Error('no')],
   ])('is not retried after %s', async (name, error) => {
@@ -380,7 +392,7 @@ describe('a commit of committed()', () => {
     expect(target.rows).toEqual([]);
   });
 
-  it('fails with the pending range if the source does not deliver the same rows again', async () => {
+  it('fails with the range that it has to write again if the source does not deliver the same rows', async () => {
     const target = new StandIn<number>(['ok', 'ok', 'killed after']);
     const options = { ...quick, rows: 9, ...target.ranges, name: 'posts' };
     await pipeline(places(batchesOf([3, 3])), committed(options)).catch(() => {});
@@ -391,7 +403,7 @@ describe('a commit of committed()', () => {
     );
   });
 
-  it('fails as soon as more rows come than the pending range had', async () => {
+  it('fails as soon as more rows arrive than the range that it has to write again contains', async () => {
     const target = new StandIn<number>(['ok', 'ok', 'killed after']);
     const options = { ...quick, rows: 9, ...target.ranges, name: 'posts' };
     await pipeline(places(batchesOf([3, 3])), committed(options)).catch(() => {});
@@ -406,7 +418,7 @@ describe('a commit of committed()', () => {
     expect(read).toBeLessThan(20);
   });
 
-  it('fails with a warning that rows may be in the database if the next cursor differs', async () => {
+  it('fails with a warning that rows may be in the database if the cursor after the range differs', async () => {
     const target = new StandIn<number>(['ok', 'ok', 'killed after']);
     // The token of a page depends on the time of its request.
     const run = (token: string) => {
@@ -476,7 +488,7 @@ describe('a row in committed()', () => {
   );
 });
 
-describe('committed() with wrong functions', () => {
+describe('committed() with wrong callbacks', () => {
   it.each<[string, Partial<CommittedOptions<number>>, RegExp]>([
     [
       'a transaction that does not call its function',

@@ -233,7 +233,7 @@ describe('csv', () => {
     // An empty string is quoted, because a reader would skip a blank line.
     ['string', null, '""'],
     ['string', '\\.', '"\\."'],
-  ])('prints a value of the type %s (row %#)', async (type, value, text) => {
+  ])('prints a value of the type %s (case %#)', async (type, value, text) => {
     expect(await textOf([value], { columns: [own(type)] })).toBe(`value\r\n${text}\r\n`);
   });
 
@@ -293,7 +293,7 @@ describe('csv', () => {
     );
   });
 
-  it('writes an apostrophe before formulas, and only these, if `formulas` is "escape"', async () => {
+  it('writes an apostrophe before formulas, and only before formulas, if `formulas` is "escape"', async () => {
     const texts = ['=1+2', '+1', '-1', '@jack hi', '\tx', '\rx', '\n=1', '＝1', "'=", 'a=1', ''];
     const columns = [own('string')];
     const kept = rowsOf(await textOf(texts, { columns })).slice(1);
@@ -310,7 +310,7 @@ describe('csv', () => {
     expect(await textOf([1], { columns: [own('int32')], bom: true })).toBe('\ufeffvalue\r\n1\r\n');
   });
 
-  it('writes the column names into every numbered file, gzip or not', async () => {
+  it('writes the column names into every numbered file, compressed or not', async () => {
     const posts = Array.from({ length: 40 }, (_, n) =>
       post({ id: String(n), text: 'snow '.repeat(n) }),
     );
@@ -332,7 +332,7 @@ describe('csv', () => {
     }
   });
 
-  it('writes each tag to its own file, and into a column', async () => {
+  it('writes the posts of each tag to a separate file, with the tag in a column', async () => {
     const disk = new SimulatedDisk();
     const tagged = post({ id: '1' }).withMatchingRules([
       { tag: 'snow', id: '1' },
@@ -349,7 +349,7 @@ describe('csv', () => {
     ]);
   });
 
-  it('rejects with the item that does not fit the columns, and writes no file', async () => {
+  it('rejects with an error about the item that does not fit the columns, and writes no file', async () => {
     const columns: CsvOptions<Activity>['columns'] = [
       'id',
       { name: 'words', type: 'int32', value: item => item.text.length / 0 },

@@ -90,7 +90,7 @@ const noPlace = new Flow<Item>(() => {
   throw new Error('Nothing is left to be opened');
 });
 
-describe.each(VARIANTS)('files written with a checkpoint, %s,', (_, options) => {
+describe.each(VARIANTS)('files written with a checkpoint (%s)', (_, options) => {
   it.each([
     ['the process is killed', 'kill'],
     ['the power is cut', 'power'],
@@ -166,8 +166,8 @@ describe.each(VARIANTS)('files written with a checkpoint, %s,', (_, options) => 
   });
 });
 
-describe('the simulated disk of these tests', () => {
-  it('shows lost posts if the checkpoint is written before the posts', async () => {
+describe('the simulated disk of the crash tests', () => {
+  it('loses posts if datasync does nothing, so that the checkpoint is ahead of the posts', async () => {
     const expected = await expectedOf();
     let wrong = 0;
     for (let cut = 0; cut < (await callsOf()); cut++) {
@@ -206,9 +206,9 @@ describe('output names on a disk that ignores case', () => {
 
   it.each([
     ['with a checkpoint', OPTIONS],
-    ['without one', { path: OPTIONS.path }],
+    ['without a checkpoint', { path: OPTIONS.path }],
     ['through one open file', { ...OPTIONS, maxOpen: 1 }],
-  ])('end the run if they differ only in case, %s', async (_, options) => {
+  ])('end the run if they differ only in case (%s)', async (_, options) => {
     const batches = [[{ to: 'BTC', n: 1 }], [{ to: 'btc', n: 2 }], [{ to: 'BTC', n: 3 }]];
     const disk = ignoringCase(new SimulatedDisk());
     const running = pipeline(places(batches, { cursorEvery: 1 }), filesOn(disk, options));

@@ -139,7 +139,7 @@ describe.each(Object.entries(SINKS))('an incremental run of %s', (_, sinkOn) => 
   );
 });
 
-describe('an incremental run with items after its last cursor', () => {
+describe('an incremental run that has items after the last cursor of its source', () => {
   /** Creates a source that has cursors, except after its last batch. */
   const withoutLast = () =>
     new Flow<number>(

@@ -56,7 +56,7 @@ describe('two runs with the same output files', () => {
     expect(await readdir(out)).toEqual(['posts.jsonl']);
   });
 
-  it('never both succeed if their paths come from items', async () => {
+  it('do not both succeed if functions return their paths', async () => {
     const out = await temporaryFolder();
     const options: FilesOptions<number> = { path: () => `${out}/posts.jsonl` };
     const { opened, open } = gate();
@@ -117,7 +117,7 @@ describe('the files sink', () => {
     expect(await readlink(`${out}/posts.jsonl`)).toBe(`${out}/victim`);
   });
 
-  it('does not change a pipe under the name of an output', async () => {
+  it('does not change a pipe that has the name of an output', async () => {
     const out = await temporaryFolder();
     const [code] = await once(spawn('mkfifo', [`${out}/posts.jsonl`]), 'close');
     expect(code).toBe(0);
@@ -137,7 +137,7 @@ describe('the files sink', () => {
 });
 
 describe('a file name that files() reserves for itself', () => {
-  it('is changed if the path of an item has it, and the run continues', async () => {
+  it('is changed if the path of an item has this name, and the run continues', async () => {
     const out = await temporaryFolder();
     const names = ['run.json', 'run.json.tmp', 'run.json.lock', 'run.json.lock.old', 'a', 'a.part'];
     const items = new Flow<string>(async function* () {
@@ -158,14 +158,14 @@ describe('a file name that files() reserves for itself', () => {
     ]);
   });
 
-  it('causes an error before anything is opened if it is the only path', () => {
+  it('causes an error before anything is opened if `path` itself has this name', () => {
     for (const file of ['run.json', './run.json', 'run.json.lock'])
       expect(() => files({ path: file, checkpoint: 'run.json' })).toThrow(OptionError);
   });
 });
 
 describe('a full disk', () => {
-  it('ends the run with an error that mentions the checkpoint only if there is one', async () => {
+  it('ends the run with an error that mentions the checkpoint only if the run has one', async () => {
     const failing = async (from: number) => {
       const disk = new SimulatedDisk();
       let checkpoints = 0;

@@ -130,7 +130,7 @@ describe('files()', () => {
         return a;
       })(),
     ],
-  ])('rejects %s, with advice', async (_, value) => {
+  ])('rejects %s with advice', async (_, value) => {
     const out = await temporaryFolder();
     const run = pipeline(flowOf<unknown>(value), files({ path: `${out}/x` }));
     await expect(run).rejects.toThrow(DataError);
@@ -228,7 +228,7 @@ describe('files()', () => {
     },
   );
 
-  it('removes old parts after its last numbered file, and no other files', async () => {
+  it('removes old parts after its last numbered file, and removes no other files', async () => {
     const out = await temporaryFolder();
     for (const name of ['x.0003.part', 'x.0004.part', 'x.0006.part', 'y.0001.part'])
       await writeFile(path.join(out, name), 'stale');
@@ -250,7 +250,7 @@ describe('files()', () => {
     expect(await readdir(out)).toEqual([]);
   });
 
-  it('fails for items without the fields that the path needs', async () => {
+  it('fails for items that lack a field of the path', async () => {
     const out = await temporaryFolder();
     await expect(pipeline(flowOf({ a: 1 }), files({ path: `${out}/{day}` }))).rejects.toThrow(
       /need activities, but got an object without an id\. Put activities\(\) before it/,
@@ -304,7 +304,7 @@ describe('files()', () => {
     expect(await namesIn(out)).toEqual(['a', 'b']);
   });
 
-  it('leaves .part files after a failure, and starts them again in the next run', async () => {
+  it('leaves .part files after a failure, and replaces them in the next run', async () => {
     const out = await temporaryFolder();
     const failing = new Flow<Buffer>(async function* () {
       for (let i = 0; i < 40; i++) yield { items: [Buffer.alloc(100_000, 65)] };
@@ -319,7 +319,7 @@ describe('files()', () => {
     expect(await text(out, 'x')).toBe('1\n');
   });
 
-  it('writes no file without items', async () => {
+  it('writes no file if there are no items', async () => {
     const out = await temporaryFolder();
     expect(await pipeline(flowOf<number>(), files({ path: `${out}/deep/x` }))).toEqual({
       posts: 0,
@@ -329,7 +329,7 @@ describe('files()', () => {
     expect(await readdir(out)).toEqual([]);
   });
 
-  it('writes every line in one piece with many outputs and few open files', async () => {
+  it('writes every line in one piece even with many outputs and few open files', async () => {
     const out = await temporaryFolder();
     await fc.assert(
       fc.asyncProperty(
@@ -509,7 +509,7 @@ describe('files()', () => {
     expect(await text(out, 'x')).toBe('3\n');
   });
 
-  it('reports the written posts as progress', async () => {
+  it('reports the number of written posts and bytes as progress', async () => {
     const out = await temporaryFolder();
     let last = { written: 0, writtenBytes: 0 };
     await pipeline(flowOf(1, 22), files({ path: `${out}/x` }), {
@@ -586,7 +586,7 @@ describe('files() with `maxBytes`', () => {
     expect(await namesIn(out)).toEqual([numbered, `${numbered}.gz`].sort());
   });
 
-  it('measures lines before compression, so that gzip files are split at the same lines', async () => {
+  it('measures lines before compression, so that gzip files are divided at the same lines', async () => {
     const out = await temporaryFolder();
     const lines = Array.from({ length: 100 }, (_, n) => `${n}`.padStart(9, '0'));
     await pipeline(

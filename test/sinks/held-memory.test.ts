@@ -50,7 +50,7 @@ const rare = (): Flow<Activity> =>
     activities()(jsonLines()(gunzip()(localFiles(archive)))),
   );
 
-describe('the memory of selected posts that a stage holds', () => {
+describe('the memory that a stage needs to hold selected posts', () => {
   it('is about the size of the posts in collect()', async () => {
     const memory = await MemoryWatch.start();
     const posts = await pipeline(rare(), collect());

@@ -143,7 +143,7 @@ describe('parquet()', () => {
     },
   );
 
-  it('writes files that two independent readers read alike, for any content', async () => {
+  it('writes files that two independent readers read in the same way, for any content', async () => {
     const folder = await temporaryFolder();
     let [written, asked] = [0, 0];
     const types = Object.keys(VALUES).flatMap((type): tables.ColumnType[] => [
@@ -236,7 +236,7 @@ describe('parquet()', () => {
     );
   });
 
-  it('writes the column types that DuckDB expects, and exact ids', async () => {
+  it('writes the column types that DuckDB expects, with exact ids', async () => {
     const folder = await temporaryFolder();
     const columns = [
       own('string', 's'),
@@ -318,7 +318,7 @@ describe('parquet()', () => {
     );
   });
 
-  it('writes a dataset that DuckDB reads if its path has partitions', async () => {
+  it('writes a partitioned dataset that DuckDB reads if its path contains partitions', async () => {
     const folder = await temporaryFolder();
     const tags = ['snow', 'eis & schnee', '../ü=1'];
     const posts = Array.from({ length: 40 }, (_, n) =>
@@ -350,7 +350,7 @@ describe('parquet()', () => {
     ]);
   });
 
-  it('writes row groups of the requested number of rows, or smaller ones if memory is short', async () => {
+  it('writes row groups of the requested number of rows, or smaller row groups if memory is short', async () => {
     const posts = Array.from({ length: 250 }, (_, n) =>
       post({ id: String(n), text: 'snow'.repeat(50) }),
     );
@@ -491,7 +491,7 @@ describe('parquet() with a checkpoint', () => {
       }
   });
 
-  it('removes the .part files of a killed run that had started more files', async () => {
+  it('removes the .part files that a killed run had started, even files that it does not write again', async () => {
     const whole = new SimulatedDisk();
     await run(whole);
     const last = Object.keys(filesOf(whole)).filter(name => name.startsWith('/out/a.')).length;
@@ -529,7 +529,7 @@ describe('parquet() with a checkpoint', () => {
     expect(failed).toBeGreaterThan(5);
   });
 
-  it('commits when each file has a row group, so that a killed run need not start from the beginning', async () => {
+  it('commits when each file has a complete row group, so that a killed run need not start from the beginning', async () => {
     const days = (counts: readonly number[]) =>
       counts.flatMap((count, day) =>
         Array.from({ length: count / 5 }, (_, page) =>
@@ -569,7 +569,7 @@ describe('parquet() with a checkpoint', () => {
     expect(Object.keys(filesOf(disk)).length).toBe(20);
   });
 
-  it('commits after a time if the source is endless', async () => {
+  it('commits after some time if the source is endless', async () => {
     const disk = new SimulatedDisk();
     const stop = new AbortController();
     const endless = new Flow<Item>(async function* ({ signal }) {

@@ -61,7 +61,7 @@ function byHand(): { stream: Writable; taken: string[]; next(error?: Error): voi
   return { stream, taken, next: error => done?.(error) };
 }
 
-describe('stdout in a child process', () => {
+describe('stdout() in a child process', () => {
   it('writes a post that spans several lines as one line', async () => {
     const printed = new Activity(Buffer.from(JSON.stringify(post({ id: '5' }).post, null, 2)));
     const stream = new PassThrough();
@@ -101,14 +101,14 @@ describe('stdout in a child process', () => {
     expect(out).toBe(`${linesUpTo(250_000)}a word after the end\n`);
   });
 
-  it('fails on a full disk', async () => {
+  it('rejects if it writes to a full disk', async () => {
     const { code, errors } = await shell(`${SCRIPT} 10 > /dev/full`);
     expect(code).toBe(1);
     expect(errors).toMatch(/StorageError.*Could not write to stdout: ENOSPC/);
   });
 });
 
-describe('stdout to a given stream', () => {
+describe('stdout() with the option `stream`', () => {
   it.each<[string, (activity: Activity) => unknown, (activity: Activity) => string]>([
     ['an activity byte for byte', activity => activity, ({ raw }) => `${raw}`],
     [
@@ -126,7 +126,7 @@ describe('stdout to a given stream', () => {
     expect(stream.read().toString()).toBe(`${lineOf(activity)}\n`);
   });
 
-  it('writes the items of all batches, and counts them with their bytes', async () => {
+  it('writes the items of all batches, and counts the items and their bytes', async () => {
     const stream = new PassThrough();
     const batches = [[Buffer.from('raw'), { a: 'é' }], [], [null]];
     const written = await pipeline(places<unknown>(batches), stdout({ stream }));
@@ -135,19 +135,19 @@ describe('stdout to a given stream', () => {
     expect(written).toEqual({ posts: 3, bytes: Buffer.byteLength(expected), files: [] });
   });
 
-  it('leaves the stream open, without listeners of its own', async () => {
+  it('leaves the stream open, and removes its listeners', async () => {
     const stream = new PassThrough();
     await pipeline(places<unknown>([[null]]), stdout({ stream }));
     expect(stream.writableEnded).toBe(false);
     expect(stream.listenerCount('error')).toBe(0);
   });
 
-  it('fails for values that have no JSON', async () => {
+  it('fails for values that JSON cannot represent', async () => {
     const run = pipeline(places([[1n]]), stdout({ stream: new PassThrough() }));
     await expect(run).rejects.toThrow(DataError);
   });
 
-  it('reads at most one batch ahead of a slow reader', async () => {
+  it('reads at most one batch more than a slow reader has accepted', async () => {
     const { stream, taken, next } = byHand();
     let pulled = 0;
     const source = new Flow<number>(async function* () {
@@ -217,7 +217,7 @@ describe('stdout to a given stream', () => {
     expect(closed).toBe(true);
   });
 
-  it('rejects if the stream fails in another way', async () => {
+  it('rejects if the stream fails for another reason than a closed pipe', async () => {
     const { stream, next } = byHand();
     const run = pipeline(places([[1], [2]]), stdout({ stream }));
     const failed = expect(run).rejects.toThrow(StorageError);

@@ -85,7 +85,7 @@ describe('tee()', () => {
     expect(written.toSorted()).toEqual([1, 2, 2, 3, 4, 4]);
   });
 
-  it('opens its input once, and closes it after all branches have ended', async () => {
+  it('opens its input once, and closes the input after all branches have ended', async () => {
     const opened: number[] = [];
     let closed = false;
     const source = new Flow<number>(async function* (run) {
@@ -181,7 +181,7 @@ describe('an error in tee()', () => {
       return { out, error: await run.catch(thrown => thrown), ended };
     };
 
-    it('rejects the run', async () => {
+    it('makes the run reject', async () => {
       expect((await failedInOne()).error.message).toContain('The sink failed');
     });
 
@@ -195,7 +195,7 @@ describe('an error in tee()', () => {
     });
   });
 
-  it('in the input rejects the run, even if the sinks ignore it', async () => {
+  it('in the input makes the run reject, even if the sinks ignore the error', async () => {
     const broken = new Flow<number>(async function* () {
       yield { items: [1] };
       throw new Error('The source failed');
@@ -209,7 +209,7 @@ describe('an error in tee()', () => {
     await expect(pipeline(broken, tee(ignores, ignores))).rejects.toThrow('The source failed');
   });
 
-  it('in an operator of a branch rejects the run', async () => {
+  it('in an operator of a branch makes the run reject', async () => {
     const fails = map((n: number) => {
       if (n === 3) throw new Error('The operator failed');
       return n;
@@ -218,7 +218,7 @@ describe('an error in tee()', () => {
     await expect(run).rejects.toThrow('The operator failed');
   });
 
-  it('is the reason of an abort after the abort', async () => {
+  it('is the reason of the abort if the run is aborted', async () => {
     const out = await temporaryFolder();
     const controller = new AbortController();
     const waits = new Flow<number>(async function* ({ signal }) {
@@ -304,7 +304,7 @@ describe('an error in tee()', () => {
     expect(opened).toBe(false);
   });
 
-  it('is an OptionError if the sink of a branch resumes from a cursor of its own', async () => {
+  it('is an OptionError if the sink of a branch resumes from its own cursor', async () => {
     const resumes: Sink<number> = async input => {
       for await (const _ of (input as Flow<number>).batches({ resume: { next: 2 } }));
     };
@@ -351,7 +351,7 @@ describe('tee() with an incremental source, after all committing branches have e
   };
 
   it.each(Object.entries(COMMITTING))(
-    'continues after the items of the last run: %s',
+    'delivers the items that the last run did not deliver: %s',
     async (_, by) => {
       const sink = by(await temporaryFolder());
       opened.length = 0;
@@ -363,7 +363,7 @@ describe('tee() with an incremental source, after all committing branches have e
     },
   );
 
-  it('continues after the last item of a branch if all other branches end early', async () => {
+  it('delivers the items after the last item of one branch if all other branches ended early', async () => {
     const out = await temporaryFolder();
     opened.length = 0;
     const run = (count: number) =>

@@ -37,7 +37,7 @@ describe('concat', () => {
     );
   });
 
-  it('opens a source only after the previous one is complete, and skips finished sources', async () => {
+  it('opens a source only after the previous one is complete, and skips sources that were finished', async () => {
     const [a, b, c] = [newState(), newState(), newState()];
     const flow = concat(scripted('a', three, a), scripted('b', three, b), scripted('c', three, c));
     for await (const item of flow) {
@@ -65,7 +65,7 @@ describe('concat', () => {
     },
   );
 
-  it('ends the last document of one byte source before the next source starts', async () => {
+  it('ends the last document of one source of bytes before the next source starts', async () => {
     const lines = await texts(
       jsonLines()(concat(blocks([Buffer.from('{"a":1}')]), blocks([Buffer.from('{"b":2}\n')]))),
     );

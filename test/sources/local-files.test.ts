@@ -89,7 +89,7 @@ describe('localFiles', () => {
     ]);
   });
 
-  it('reads a list of files in the given order, with any names', async () => {
+  it('reads a list of files in the given order, whatever their names', async () => {
     await write({ 'z.log': 'z', 'a.log': 'a', 'sub/1.json': '1', 'sub/2.json': '2' });
     expect(
       await contents(localFiles(['z.log', 'sub', 'a.log'].map(name => join(folder, name)))),
@@ -115,7 +115,7 @@ describe('localFiles', () => {
     );
   });
 
-  it('warns that a path with U+FFFD may have a name that is not UTF-8', async () => {
+  it('reports for a missing path with U+FFFD that the name on disk may not be UTF-8', async () => {
     await expect(contents(localFiles(join(folder, 'caf\ufffd.json')))).rejects.toThrow(
       /does not exist.* not UTF-8/,
     );
@@ -168,7 +168,7 @@ describe('localFiles', () => {
     }
   });
 
-  it('includes new files after the cursor, but rejects the cursor if earlier files changed', async () => {
+  it('includes new files after its cursor, but rejects the cursor if earlier files have changed', async () => {
     await write({ 'a.json': 'a', 'b.json': 'b' });
     const [, { cursor }] = (await batchesOf(localFiles(folder))) as [
       Batch<FileBytes>,
@@ -218,7 +218,7 @@ describe('localFiles', () => {
       expect(await contents(localFiles(folder))).toHaveLength(4);
     });
 
-    it('reads the files that a longer run adds, although its checkpoint changes', async () => {
+    it('reads the files that a longer run has added, although the checkpoint has changed', async () => {
       await run(2);
       const cursor = (await batchesOf(localFiles(folder))).at(-1)?.cursor;
       await rm(checkpoint());
@@ -258,7 +258,7 @@ describe('localFiles', () => {
     expect(() => localFiles('')).toThrow(OptionError);
   });
 
-  it('delivers the files before one that disappeared after the listing, and then rejects', async () => {
+  it('delivers the files before one that was removed after the listing, and then rejects', async () => {
     // There are more files than the source reads ahead.
     const names = [...'abcdefghij'];
     await write(Object.fromEntries(names.map(name => [`${name}.json`, name])));
@@ -379,14 +379,14 @@ describe('localFiles', () => {
     expect(most).toBeLessThan(300);
   });
 
-  it('opens nothing before the first pull', async () => {
+  it('opens no file before the first pull', async () => {
     const flow = localFiles(folder);
     await write({ 'a.json': 'a' });
     expect(await contents(flow)).toEqual(['a']);
     expect(await contents(flow)).toEqual(['a']);
   });
 
-  it('reports its progress', async () => {
+  it('reports its progress as a fraction', async () => {
     await write({ 'a.json': 'aaa', 'b.json': '', 'c.json': 'c' });
     const progress = new Progress();
     const fractions: (number | undefined)[] = [];
@@ -405,7 +405,7 @@ describe('localFiles', () => {
     return jsonLines()(gunzip({ plain: 'pass' })(localFiles(folder)));
   };
 
-  it('delivers the lines of gzip files through gunzip and jsonLines', async () => {
+  it('delivers the lines of gzip files in a pipeline with gunzip and jsonLines', async () => {
     const all = await batchesOf(await linesOfCompressed());
     expect(all.map(({ items }) => items.map(String))).toEqual([
       ['{"a":1}', '{"a":2}'],
@@ -414,7 +414,7 @@ describe('localFiles', () => {
     ]);
   });
 
-  it('resumes from a cursor through gunzip and jsonLines', async () => {
+  it('resumes from a cursor in a pipeline with gunzip and jsonLines', async () => {
     const flow = await linesOfCompressed();
     const [first] = await batchesOf(flow);
     expect(await contents(flow, first!.cursor)).toEqual(['{"b":1}', '{"c":1}']);
@@ -445,7 +445,7 @@ describe('localFiles with `incremental`', () => {
   const written = async (name = 'out') =>
     (await readFile(join(folder, name, 'all.jsonl'), 'utf8')).match(/(?<="id_str":")\d+/g) ?? [];
 
-  it('reads new files, wherever their names sort', async () => {
+  it('reads new files, at whatever position their names sort', async () => {
     await write({ 'in/b/2.jsonl': ids(1, 2), 'in/b/3.jsonl.gz': gzipSync(ids(3)) });
     expect(await run()).toMatchObject({ posts: 3, added: 3 });
     await write({ 'in/a/9.jsonl': ids(4), 'in/b/1.jsonl': ids(5), 'in/c.jsonl': ids(6) });
@@ -501,7 +501,7 @@ describe('localFiles with `incremental`', () => {
     expect(await run()).toMatchObject({ posts: 3, added: 3 });
   });
 
-  it('continues after a file was removed', async () => {
+  it('continues after one of the files was removed', async () => {
     await write({ 'in/1.jsonl': ids(1, 2), 'in/2.jsonl': ids(3) });
     await run();
     await rm(join(folder, 'in/2.jsonl'));
@@ -530,7 +530,7 @@ describe('localFiles with `incremental`', () => {
     },
   );
 
-  it('reports replaced files in the results of committed and tee', async () => {
+  it('reports replaced files in the results of committed() and tee()', async () => {
     const target = new StandIn<Uint8Array>();
     const sink = committed<Uint8Array>(target.transactions);
     const branches = new StandIn<Uint8Array>();
@@ -557,7 +557,7 @@ describe('localFiles with `incremental`', () => {
     expect(await contents(flow, cursor)).toEqual(['b\n']);
   });
 
-  describe('with several folders that contain the same names', () => {
+  describe('with several folders that contain files of the same names', () => {
     const several = (incremental = true) =>
       localFiles([join(folder, 'a'), join(folder, 'b')], { incremental });
     beforeEach(() => write({ 'a/x.jsonl': 'a x\n', 'b/x.jsonl': 'b x\n', 'b/y.jsonl': 'b y\n' }));
@@ -596,7 +596,7 @@ describe('localFiles with `incremental`', () => {
     });
   });
 
-  it('fails for a file that has grown until the file is removed', async () => {
+  it('fails because of a file that has grown until that file is removed', async () => {
     await write({ 'in/1.jsonl': ids(1, 2), 'in/2.jsonl': ids(3) });
     await run();
     await write({ 'in/2.jsonl': ids(3, 4) });

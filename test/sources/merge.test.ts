@@ -100,7 +100,7 @@ describe('merge', () => {
     expect(first).toEqual({ merge: [{ step: 1 }, null] });
   });
 
-  it('returns many cursors even if those of its sources are far apart', async () => {
+  it('returns many cursors even if the cursors of its sources are far apart', async () => {
     const [a, b, c] = [each(210, 21), each(130, 13), each(200, 1)];
     const flow = merge(scripted('a', a), scripted('b', b), scripted('c', c));
     // `a` and `b` have 10 cursors each, and `c` has 200. If the turn of a source ended before its
@@ -108,7 +108,7 @@ describe('merge', () => {
     expect((await cursorsOf(flow)).length).toBeGreaterThan(150);
   });
 
-  it('returns no cursor while a source without cursors is still open', async () => {
+  it('returns no cursor while a source that has no cursors is still open', async () => {
     const flow = merge(scripted('a', each(20, 99)), scripted('b', each(40, 1)));
     const cursors = await cursorsOf(flow);
     expect(cursors.length).toBeGreaterThan(0);
@@ -164,7 +164,7 @@ describe('merge', () => {
     expect(items.filter(item => item.startsWith('b')).length).toBeGreaterThanOrEqual(45);
   });
 
-  it('still delivers items of the others if one source has no cursors', async () => {
+  it('still delivers items of the other sources if one source has no cursors', async () => {
     const endlessItems = async function* () {
       for (let item = 0; ; item++) yield `x:${item}`;
     };
@@ -172,7 +172,7 @@ describe('merge', () => {
     expect(items.filter(item => item.startsWith('b')).length).toBeGreaterThan(40);
   });
 
-  it('delivers items of every source even if one has few cursors', async () => {
+  it('delivers items of every source even if one source has few cursors', async () => {
     const slow: Step[] = each(4, 4).map(one => ({ ...one, wait: 'ms' }));
     const stuck = new Flow<string>(async function* ({ signal }) {
       yield { items: ['stuck:0'] };
@@ -239,7 +239,7 @@ describe('merge', () => {
     expect(unhandled).toEqual([]);
   });
 
-  it('never splits a document of bytes between two sources', async () => {
+  it('never interleaves the parts of a document with bytes of another source', async () => {
     const line = (name: string) => `{"name":"${name}","text":"${'x'.repeat(40)}"}\n`;
     const blocks = (name: string, cursors: boolean) =>
       new Flow<Uint8Array>(async function* () {

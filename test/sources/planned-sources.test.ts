@@ -98,10 +98,10 @@ async function damage(file: string): Promise<() => Promise<void>> {
 
 describe('several sources of whole files, decoded by threads,', () => {
   it.each([
-    ['that become posts together', false],
-    ['that become posts each by itself', true],
+    ['with operators after concat', false],
+    ['with operators before concat', true],
   ])(
-    '%s are read by concat with the same result with and without the plan of the engine, and continue from either checkpoint',
+    '%s are read by concat with the same result as on the main thread, and continue from either checkpoint',
     async (_, byItself) => {
       const folder = await temporaryFolder();
       const writes = vi.spyOn(DecodedFile.prototype, 'write');
@@ -179,7 +179,7 @@ describe('several sources of whole files, decoded by threads,', () => {
     expect(writes).toHaveBeenCalled();
   });
 
-  it('are read by merge to the end of one while another waits', async () => {
+  it('are read by merge until one source ends while another source waits', async () => {
     const folder = await temporaryFolder();
     const paths = await stored(folder, [
       Array.from({ length: 30 }, (_, file) => gz([file + 1])),
@@ -207,7 +207,7 @@ describe('several sources of whole files, decoded by threads,', () => {
     expect(decode).toHaveBeenCalledTimes(2);
   });
 
-  it('start threads if they are large only in sum', async () => {
+  it('start threads even if they are large only in sum', async () => {
     const folder = await temporaryFolder();
     const large = gzipSync(`{"id":1,"text":"${'x'.repeat(5 << 20)}"}\n`, { level: 0 });
     const paths = await stored(folder, [

@@ -47,7 +47,7 @@ function runs(handing: Partial<FilesOptions<string>>, callOnFile: (file: Written
   return { called, run };
 }
 
-describe('onFile', () => {
+describe('the option `onFile` of a sink', () => {
   it('is called for finished files, with at most `onFileConcurrency` calls at a time', async () => {
     let [running, most] = [0, 0];
     const texts: string[] = [];
@@ -124,7 +124,7 @@ describe('onFile', () => {
     expect(called.length).toBe(5);
   });
 
-  it('is called once for each Parquet file during the run, even if an error follows', async () => {
+  it('is called once for each Parquet file while the run continues, even if the run fails later', async () => {
     const called: string[] = [];
     const run = (max: number) =>
       pipeline(
@@ -199,7 +199,7 @@ describe('onFile', () => {
     expect(called).toEqual(['a.jsonl', 'b.jsonl', 'c.jsonl']);
   });
 
-  it('in one branch of tee leaves a complete run complete, although another branch has no onFile', async () => {
+  it('in only one branch of tee does not make a later run reopen the source of a complete run', async () => {
     const called: string[] = [];
     const run = () =>
       pipeline(

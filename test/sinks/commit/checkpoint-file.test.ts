@@ -41,7 +41,7 @@ function withRightSum(text: string): string {
   return `${body}  "check": "${crc32(body).toString(16).padStart(8, '0')}"\n}\n`;
 }
 
-describe('a checkpoint', () => {
+describe('a checkpoint file', () => {
   it('stays unchanged if the next run fails before its first commit', async () => {
     const options = optionsIn(await temporaryFolder());
     await interrupt(options, 2);
@@ -53,7 +53,7 @@ describe('a checkpoint', () => {
     expect(opened).toEqual([2]);
   });
 
-  it('stays unchanged after another process has taken over its lock', async () => {
+  it('stays unchanged after another process has taken over the lock of the run', async () => {
     const options = optionsIn(await temporaryFolder());
     const checkpoint = options.checkpoint as string;
     let before = '';
@@ -73,7 +73,7 @@ describe('a checkpoint', () => {
     expect(await readFile(checkpoint, 'utf8')).toBe(before);
   });
 
-  it('is the same after it is written and parsed, for any files', async () => {
+  it('is the same after it is written and parsed, for any list of files', async () => {
     const file = `${await temporaryFolder()}/run.json`;
     const owner = { sink: { step: 'files' }, flow: [] };
     const count = fc.nat({ max: Number.MAX_SAFE_INTEGER });
@@ -145,7 +145,7 @@ describe('a checkpoint', () => {
     expect((await stat(`${out}/run.json`)).mode & 0o777).toBe(0o600);
   });
 
-  it('is a short JSON text that a person can read', async () => {
+  it('contains short JSON that a person can read', async () => {
     const out = await interruptedWithTwoFiles();
     const text = await readFile(`${out}/run.json`, 'utf8');
     expect(text.replaceAll(out, 'out')).toBe(`{
@@ -165,7 +165,7 @@ describe('a checkpoint', () => {
 `);
   });
 
-  it('contains the cursor of the batch even if the source changes that object later', async () => {
+  it('contains the cursor as it was at the commit, even if the source changes the object later', async () => {
     const out = await temporaryFolder();
     let now = 0;
     const source = new Flow<number>(async function* ({ resume }) {
@@ -178,7 +178,7 @@ describe('a checkpoint', () => {
     expect(JSON.parse(await readFile(`${out}/run.json`, 'utf8')).cursor).toEqual({ live: 2 });
   });
 
-  it('is complete at the end even if items follow the last cursor', async () => {
+  it('is marked as complete at the end even if items follow the last cursor', async () => {
     const out = await temporaryFolder();
     const source = places(BATCHES, { cursorEvery: 3 });
     expect((await pipeline(source, files(optionsIn(out)))).posts).toBe(6);
@@ -205,7 +205,7 @@ describe('a checkpoint', () => {
     expect((await finish(optionsIn(out, { commitIntervalMs: 60_000 }))).posts).toBe(6);
   });
 
-  it('is written while the source delivers items of the next commit', async () => {
+  it('is written while the source already delivers items of the next commit', async () => {
     const out = await temporaryFolder();
     const batches = Array.from({ length: 400 }, (_, n) => [String(n)]);
     const slow = new Flow<string>(async function* (run) {

@@ -34,7 +34,7 @@ const saved: fc.Arbitrary<Saved> = fc.record(
   { requiredKeys: ['state', 'id', 'commits', 'rows', 'cursor', 'files'] },
 );
 
-describe('the checkpoint text of committed()', () => {
+describe('the checkpoint text that committed() saves', () => {
   it('is the same after it is printed and parsed', () => {
     fc.assert(
       fc.property(saved, one => {
@@ -58,7 +58,7 @@ describe('the checkpoint text of committed()', () => {
     ['pending', '1'],
     ['files', '{}'],
     ['files', '[{}]'],
-  ])('causes an error if %s is %s, even with the right checksum', (member, value) => {
+  ])('causes an error if its member %s is %s, even with the right checksum', (member, value) => {
     const whole: Saved = {
       state: 'running',
       id: 'a',

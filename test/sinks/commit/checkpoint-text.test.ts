@@ -23,7 +23,7 @@ function printed(members = '', completed?: Date): string {
 const read = (text: string, owner = OWNER, isValid = (_: object) => true) =>
   checkedText(text, PLACE, owner, isValid);
 
-describe('the text of a checkpoint', () => {
+describe('the text of a checkpoint file', () => {
   it('is the same after it is printed and parsed, even with additional members', () => {
     expect(read(printed('  "posts": 7,\n'))).toMatchObject({
       version: 1,
@@ -55,7 +55,7 @@ describe('the text of a checkpoint', () => {
     );
   });
 
-  it('causes an error if a member of the sink has another type', () => {
+  it('causes an error if a member that describes the sink has another type', () => {
     expect(() => read(printed(), OWNER, () => false)).toThrow('is damaged or was edited');
   });
 

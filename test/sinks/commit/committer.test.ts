@@ -61,10 +61,10 @@ describe('a run that continues from a checkpoint', () => {
   });
 
   it.each([
-    ['adds to it', ['a', large, 'c']],
-    ['has nothing for it', ['a']],
+    ['adds lines to the file', ['a', large, 'c']],
+    ['adds no lines to the file', ['a']],
   ])(
-    'takes over a file that the previous run had started to extend, calls `onFile` again, and %s',
+    'continues a file that the previous run had started to extend, calls `onFile` again, and %s',
     async (_, last) => {
       const handedOn: WrittenFile[] = [];
       const run = (source: Flow<string>) =>

@@ -82,7 +82,7 @@ const COLUMNS = [
 ] as const;
 
 describe('the file of damaged records of a sink', () => {
-  it('contains a damaged result once, even if the next run has another token for its page', async () => {
+  it('contains a damaged result once, even if the next run gets another token for the page of the result', async () => {
     const source = (next: string, fails: boolean) =>
       new Flow<string>(async function* ({ resume, damaged }) {
         const stage = damaged?.stage();
@@ -112,7 +112,7 @@ describe('the file of damaged records of a sink', () => {
     expect(await logIn()).toMatchObject([{ text: '{}', request: { next: 'first' } }]);
   });
 
-  describe('with four damaged lines of six', () => {
+  describe('for a source with four damaged lines of six', () => {
     const notUtf8 = Buffer.from([0x7b, 0xff, 0x00, 0xe2]);
     const inside = Buffer.concat([Buffer.from('{"x":"'), Buffer.from([0xff]), Buffer.from('"}')]);
     let file: string;
@@ -125,18 +125,18 @@ describe('the file of damaged records of a sink', () => {
       );
     });
 
-    it('lets the run skip the lines and count them', async () => {
+    it('lets the run skip the damaged lines and count them', async () => {
       expect(written).toMatchObject({ posts: 2, damaged: 4 });
       expect(await readFile(to('out.jsonl'), 'utf8')).toBe(`${post(1)}\n${post(2)}\n`);
     });
 
-    it('contains the exact bytes of each line', async () => {
+    it('contains the exact bytes of each damaged line', async () => {
       expect((await logIn()).map(rawOf)).toEqual(
         [Buffer.from('nul\t"é"'), notUtf8, Buffer.from('{"x":1}'), inside].map(b => Buffer.from(b)),
       );
     });
 
-    it('contains the position of each line, with its content as text or base64', async () => {
+    it('contains the position of each damaged line, and the line itself as text or base64', async () => {
       const lines = await logIn();
       expect(lines[0]).toMatchObject({
         origin: file,
@@ -154,7 +154,7 @@ describe('the file of damaged records of a sink', () => {
       });
     });
 
-    it('contains the reason for each line', async () => {
+    it('contains the reason for each damaged line', async () => {
       const [first] = await logIn();
       expect(first?.error).toMatchObject({ name: 'DataError', code: 'ERR_DATA' });
       expect(first?.error.message).toMatch(/^Expected a JSON object on each line: .*line 2, byte/);
@@ -182,7 +182,7 @@ describe('the file of damaged records of a sink', () => {
     expect(rawOf(line as Line).length).toBe(40);
   });
 
-  it('is not created if nothing is damaged, and the count is 0', async () => {
+  it('is not created if no record is damaged, and the count is 0', async () => {
     const file = await stored('a.jsonl', post(1));
     const sink = files({ path: to('out.jsonl'), damaged: to('damaged.jsonl') });
     expect(await pipeline(postsOf(file), sink)).toMatchObject({ posts: 1, damaged: 0 });
@@ -191,14 +191,14 @@ describe('the file of damaged records of a sink', () => {
     expect('damaged' in plain).toBe(false);
   });
 
-  it('is required to continue: without it, a run ends at a damaged record', async () => {
+  it('is necessary to continue: without the option, a run ends at a damaged record', async () => {
     const file = await stored('a.jsonl', post(1), 'null');
     await expect(pipeline(postsOf(file), files({ path: to('out.jsonl') }))).rejects.toThrow(
       DataError,
     );
   });
 
-  it('contains a record after the `onDamaged` of the stage has resolved', async () => {
+  it('contains a record only after the `onDamaged` of the stage has resolved', async () => {
     const file = await stored('a.jsonl', 'null', post(1), '{}');
     const told: string[] = [];
     const onDamaged = async ({ raw }: { readonly raw: Buffer }) => {
@@ -233,7 +233,7 @@ describe('the file of damaged records of a sink', () => {
     expect(await readdir(folder)).not.toContain('damaged.jsonl.part');
   });
 
-  describe('with three damaged records of five', () => {
+  describe('for a source with three damaged records of five', () => {
     const summarized = async () => {
       const file = await stored('a.jsonl', 'null', post(1), '{}', '1', post(7));
       return new Promise<RunSummary>(resolve => {
@@ -261,7 +261,7 @@ describe('the file of damaged records of a sink', () => {
     });
   });
 
-  it('contains records of earlier stages, even across a Node or web stream', async () => {
+  it('contains records of earlier stages, even if a Node or web stream is in between', async () => {
     const file = await stored('a.jsonl', 'null', post(1));
     const options = { path: to('out.jsonl'), damaged: to('damaged.jsonl') };
     for (const stream of [
@@ -312,12 +312,12 @@ describe('a sink with the option `damaged`', () => {
 
   it.each<[string, () => Sink<Activity, unknown>, RegExp]>([
     [
-      'the path of the sink',
+      'the same as its `path`',
       () => files({ path: 'out/a.jsonl', damaged: './out/a.jsonl' }),
       /files: `damaged` must differ from `path`, got "\.\/out\/a\.jsonl"/,
     ],
     [
-      'its checkpoint',
+      'the same as its `checkpoint`',
       () => csv({ path: 'out/a.csv', checkpoint: 'out/c.json', damaged: 'out/c.json' }),
       /csv: `damaged` must differ from the checkpoint/,
     ],
@@ -356,7 +356,7 @@ describe('a sink with the option `damaged`', () => {
     expect(make).toThrow(OptionError);
   });
 
-  it('renames an output that would have the name of the damaged file', async () => {
+  it('renames an output file that would have the name of the damaged file', async () => {
     const file = await stored('a.jsonl', post(1), 'null');
     const written = await pipeline(
       postsOf(file),
@@ -366,7 +366,7 @@ describe('a sink with the option `damaged`', () => {
     expect((await logIn()).map(({ text }) => text)).toEqual(['null']);
   });
 
-  it('ends the run if another run writes the same damaged file', async () => {
+  it('ends the run if another run writes to the same damaged file', async () => {
     const file = await stored('a.jsonl', 'null', post(1));
     const other = await stored('b.jsonl', 'null', post(2));
     let begun = () => {};
@@ -398,7 +398,7 @@ describe('a sink with the option `damaged`', () => {
   });
 
   it.each(['ENOSPC', 'EACCES'])(
-    'ends the run with a typed error if the damaged file causes %s, and continues later',
+    'ends the run with a typed error if writing the damaged file causes %s, and continues later',
     async code => {
       const disk = new SimulatedDisk();
       const lines = bytesOf([[1, -1, 1], [-2], [1]], 1);
@@ -420,14 +420,14 @@ describe('a sink with the option `damaged`', () => {
     },
   );
 
-  it('ends the run if the name of the damaged file is that of a folder', async () => {
+  it('ends the run if a folder has the name of the damaged file', async () => {
     await mkdir(to('damaged.jsonl.part'));
     const file = await stored('a.jsonl', post(1), 'null');
     const run = pipeline(postsOf(file), files({ path: to('out.jsonl'), damaged: damaged() }));
     await expect(run).rejects.toBeInstanceOf(StorageError);
   });
 
-  it('returns the same counts for a complete run, even if the damaged file is gone', async () => {
+  it('returns the same counts for a complete run, even if the damaged file is missing', async () => {
     const file = await stored('a.jsonl', post(1), 'null');
     const run = () =>
       pipeline(
@@ -440,7 +440,7 @@ describe('a sink with the option `damaged`', () => {
     expect(await run()).toMatchObject({ ...first, completeSince: expect.any(Date) });
   });
 
-  it('appends the records of the next incremental run, or starts a new file', async () => {
+  it('adds the records of the next incremental run to the damaged file, or starts a new one', async () => {
     await mkdir(to('in'));
     const add = (name: string, ...lines: readonly string[]) =>
       writeFile(to(`in/${name}.jsonl`), lines.map(line => `${line}\n`).join(''));
@@ -464,7 +464,7 @@ describe('a sink with the option `damaged`', () => {
   });
 
   it.each(['without the option', 'with another path'])(
-    'finishes the damaged file of an earlier run when it continues %s',
+    'completes the damaged file of an earlier run when the next run continues %s',
     async how => {
       const disk = new SimulatedDisk();
       const lines = bytesOf([[1, -1], [1], [1, ...(how === 'with another path' ? [-2] : [])]], 1);
@@ -505,7 +505,7 @@ describe('a sink with the option `damaged`', () => {
     expect(keptOn(disk)).toEqual(['null', '\xff']);
   });
 
-  it('keeps a record once, even if the next run crashes before it reports the record again', async () => {
+  it('keeps a record once, even if the next run crashes before the record is reported again', async () => {
     const disk = new SimulatedDisk();
     const record = { raw: Buffer.from('null'), byteOffset: 7, origin: 'one' };
     /**
@@ -537,7 +537,7 @@ describe('a sink with the option `damaged`', () => {
     expect(keptOn(disk)).toEqual(['null']);
   });
 
-  it('keeps each record once, even if it is reported again after crashes', async () => {
+  it('keeps each record once, even if records are reported again after crashes', async () => {
     const disk = new SimulatedDisk();
     const lines = bytesOf([[1], [1], [1], [-1], [1], [1], [1], [1]], 1);
     // After reading ahead, each run stops at a later post than the run before it.
@@ -556,7 +556,7 @@ describe('a sink with the option `damaged`', () => {
     expect(keptOn(disk)).toEqual(['null']);
   });
 
-  it('can get the option when a run is continued', async () => {
+  it('may get the option when a run is continued', async () => {
     const disk = new SimulatedDisk();
     const lines = bytesOf([[1], [1, -1], [1]], 1);
     const run = (damaged: string | undefined) =>
@@ -569,7 +569,7 @@ describe('a sink with the option `damaged`', () => {
     expect(keptOn(disk)).toEqual(['null']);
   });
 
-  it('keeps posts that do not fit the columns as damaged, and writes all others', async () => {
+  it('keeps posts that do not fit the columns as damaged records, and writes all others', async () => {
     const file = await stored('a.jsonl', post(7), post(8), post(14), post(15));
     const other = postsOf(file);
     const options = { damaged: damaged(), columns: COLUMNS };
@@ -593,7 +593,7 @@ describe('a sink with the option `damaged`', () => {
     expect((await readdir(to('tables'))).toSorted()).toEqual(['15.parquet', '8.parquet']);
   });
 
-  it('keeps posts with an invalid path as damaged', async () => {
+  it('keeps posts with an invalid path as damaged records', async () => {
     const dated = '{"id_str":"3","created_at":"Wed Oct 10 20:19:24 +0000 2018"}';
     const file = await stored('a.jsonl', post(1), dated);
     const written = await pipeline(
@@ -613,7 +613,7 @@ describe('a sink with the option `damaged`', () => {
     expect((await logIn())[0]?.text).toBe(pretty);
   });
 
-  it('ends the run if the stages do not fit together, instead of keeping every item as damaged', async () => {
+  it('ends the run if the stages do not fit together, rather than keep every item as damaged', async () => {
     const file = await stored('a.jsonl', post(1));
     const options = { path: to('{tag}.jsonl'), damaged: damaged() };
     await expect(pipeline(postsOf(file), files(options))).rejects.toThrow(/needs routeByTag/);
@@ -633,7 +633,7 @@ describe('a sink with the option `damaged`', () => {
     await expect(run).rejects.toBeInstanceOf(OptionError);
   });
 
-  it('keeps an item once that two branches of tee cannot write', async () => {
+  it('keeps an item only once if two branches of tee cannot write it', async () => {
     const lines = [post(7), post(1), post(7), post(14)];
     const refusing = (name: string) => csv({ path: to(name), columns: COLUMNS });
     const run = (source: Flow<Activity>, checkpoint?: string) =>
@@ -663,7 +663,7 @@ describe('a sink with the option `damaged`', () => {
     }
   });
 
-  it('keeps a record once that activities() reports in two branches of tee', async () => {
+  it('keeps a record only once if activities() reports it in two branches of tee', async () => {
     const file = await stored('a.jsonl', '{}', post(1), '{}', '{"id_str":1}');
     // The bytes from a user's own source have no position, so two copies cannot be distinguished.
     const own = new Flow<Buffer>(async function* () {

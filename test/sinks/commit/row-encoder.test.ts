@@ -182,7 +182,7 @@ describe('committed() with `encode`', () => {
     },
   );
 
-  it('encodes on threads in a branch of tee next to a branch that writes files', async () => {
+  it('encodes with threads in a branch of tee next to a branch that writes files', async () => {
     const asked = askedOfThreads();
     const stored = Array.from({ length: 4 }, (_, file) =>
       Array.from({ length: 30 }, (_, at) => line(file * 30 + at + 1, `text ${at}`)),
@@ -205,7 +205,7 @@ describe('committed() with `encode`', () => {
     expect(asked('copy')).toBe(0);
   });
 
-  it('encodes on threads as the only committing branch of tee', async () => {
+  it('encodes with threads as the only committing branch of tee', async () => {
     const asked = askedOfThreads();
     const paths = await store(folder, [[line(1, 'x'), line(2, 'y')]]);
     const target = new StandIn<string>();
@@ -215,7 +215,7 @@ describe('committed() with `encode`', () => {
     expect(asked('encode')).toBe(1);
   });
 
-  it('divides rows into blocks of about 1 MiB, with a larger row in its own block', async () => {
+  it('divides rows into blocks of about 1 MiB, and puts a larger row into its own block', async () => {
     const sizes = [...Array.from({ length: 30 }, () => 100_000), 3_000_000, 5];
     const paths = await store(folder, [sizes.map((size, at) => line(at, 'x'.repeat(size)))]);
     for (const workers of [0, 1]) {
@@ -299,7 +299,7 @@ describe('committed() with `encode`', () => {
     expect(rowsIn(ofTarget(target)).map(([id]) => id)).toEqual(['1', '3']);
   });
 
-  it('accepts strings and bytes from any function, and copies them', async () => {
+  it('accepts strings and bytes from any encode function, and copies the bytes', async () => {
     const target = new StandIn<string>();
     const memory = new Uint8Array(2);
     const bytes = (item: number) => {
@@ -319,7 +319,7 @@ describe('committed() with `encode`', () => {
   });
 
   it.each([5, null, undefined, Promise.resolve('x')])(
-    'rejects with a DataError if its function returns %s',
+    'rejects with a DataError if its encode function returns %s',
     async value => {
       const target = new StandIn<string>();
       const encode = unchecked<(item: number) => string>(() => value);
@@ -330,7 +330,7 @@ describe('committed() with `encode`', () => {
     },
   );
 
-  it('reads no further ahead of a commit than without `encode`', async () => {
+  it('reads as few items ahead of a commit as without `encode`', async () => {
     const askedWith = async (encode: ReturnType<typeof toCsv> | undefined) => {
       const target = new StandIn<string>();
       let asked = 0;

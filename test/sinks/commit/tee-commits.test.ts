@@ -90,7 +90,7 @@ describe('tee with a checkpoint', () => {
     expect(commits).toBeGreaterThan(bySuite(2, 5));
   });
 
-  it('commits at the next cursor that all branches have reached if one holds items back', async () => {
+  it('commits at the next cursor that all branches have reached, even if one branch holds items back', async () => {
     const disk = new SimulatedDisk();
     const counts: number[] = [];
     const batches = Array.from({ length: 40 }, (_, n) => [n, n, n]);
@@ -132,7 +132,7 @@ describe('tee with a checkpoint', () => {
     expect(contentOf(disk, '/a')['/a/x']).toBe(contentOf(disk, '/b')['/b/x']);
   });
 
-  it('does not run a branch again that ended early', async () => {
+  it('does not reopen a branch that ended early', async () => {
     const disk = new SimulatedDisk();
     // One branch may be up to `MAX_LEAD` batches ahead of another. After the failure, the source
     // has more batches than that.
@@ -168,7 +168,7 @@ describe('tee with a checkpoint', () => {
     expect(await run(0)).toEqual([{ ...a, completeSince }, { ...b, completeSince }, []]);
   });
 
-  it('ends files that cannot be continued at the same commit as the other files', async () => {
+  it('ends files that cannot be continued in the same commit as all other files', async () => {
     const disk = new SimulatedDisk();
     const sums = sumsOn(disk, { maxBytes: 30 });
     const batches = Array.from({ length: 10 }, (_, n) => [n]);
@@ -200,7 +200,7 @@ describe('tee with a checkpoint', () => {
     expect(disk.read('/a/x').toString()).toBe('0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n');
   });
 
-  it('does not end files that received their first items during a commit', async () => {
+  it('does not end, in a commit, files that received their first items during that commit', async () => {
     const disk = new SimulatedDisk();
     const source = new Flow<number>(async function* (at) {
       for await (const batch of places([[0], [1], [2]]).batches(at)) {
@@ -247,7 +247,7 @@ describe('tee with a checkpoint', () => {
       disk => filesOn(disk, { path: '/a/x', checkpoint: CHECKPOINT }),
       /another sink: tee\(\) is now files\(\)/,
     ],
-  ])('throws an OptionError with %s', async (_, make, message) => {
+  ])('throws an OptionError if it continues with %s', async (_, make, message) => {
     const disk = new SimulatedDisk();
     const source = () => places([[1], [2]]);
     await pipeline(source(), tee(filesOn(disk, { path: '/a/x' }), { checkpoint: CHECKPOINT }));

@@ -6,7 +6,7 @@ import { collect } from '../../../src/sinks/collect.js';
 import { MAX_LEAD } from '../../../src/sinks/commit/tee-input.js';
 import { tee } from '../../../src/sinks/tee.js';
 
-describe('the input of the branches of tee', () => {
+describe('the input that the branches of tee share', () => {
   it('is read at the pace of the slowest branch', async () => {
     let read = 0;
     const source = new Flow<number>(async function* () {

@@ -257,7 +257,7 @@ describe('tee over stored files', () => {
     expect(errors[1]).toEqual(errors[0]);
   });
 
-  it('does not show the posts that one branch changes to the other branches', async () => {
+  it('does not show a post that one branch changed to the other branches', async () => {
     const folder = await temporaryFolder();
     const tombstones = await openTombstones(path.join(folder, 'tombstones'));
     onTestFinished(() => tombstones.close());
@@ -320,7 +320,7 @@ describe('tee over stored files', () => {
     expect(ids.match(/\d+/g)).toEqual(lines.map((_, file) => `${file + 1}`));
   });
 
-  it('releases a file after every branch has read it, even branches that ended early', async () => {
+  it('releases the memory of a file after every branch has read it, even branches that ended early', async () => {
     const folder = await temporaryFolder();
     const lines = Array.from({ length: 20 }, (_, file) => [post(file + 1, ['x'])]);
     const paths = await store(folder, lines.map(gz));
@@ -336,7 +336,7 @@ describe('tee over stored files', () => {
     expect(asked('free')).toBe(20);
   });
 
-  it('continues after branches ended in the middle of a file', async () => {
+  it('continues from its checkpoint after branches ended in the middle of a file', async () => {
     const folder = await temporaryFolder();
     const lines = Array.from({ length: 8 }, (_, file) =>
       Array.from({ length: 200 }, (_, at) => post(file * 200 + at + 1, ['x'])),

@@ -40,7 +40,7 @@ import {
 // this mock ends each wait immediately.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
-describe('tee with a branch to committed', () => {
+describe('tee with a branch that ends in committed()', () => {
   const quick = { retryWaitMs: 0, waitMs: 0, name: 'rows' } as const;
   const rowsOf = (branch: TestBranch, batches: readonly (readonly number[])[]) =>
     pipeline(stagesOf(branch)(places(batches)), collect<number>());
@@ -144,7 +144,7 @@ describe('tee with a branch to committed', () => {
     await expect(run()).rejects.toThrow(/\/a\/x is missing, and the checkpoint of rows says/);
   });
 
-  it('commits `rows` rows at the next cursor, even if no commit of the files is due yet', async () => {
+  it('commits `rows` rows at the next cursor, even if no commit of the files is due', async () => {
     const disk = new SimulatedDisk();
     const target = new StandIn<number>();
     await pipeline(
@@ -165,30 +165,34 @@ describe('tee with a branch to committed', () => {
     ['is committed immediately', 'ok', true],
     ['is not followed by another commit if only its response is lost', 'answer lost', true],
     ['writes nothing if it fails, and the error says what to do', 'fails before', false],
-  ])('needs bounded memory without a cursor if a transaction %s', async (_, ending, isWhole) => {
-    const disk = new SimulatedDisk();
-    const target = new StandIn<number>(['ok', ending]);
-    let most = 0;
-    const source = new Flow<number>(async function* () {
-      for (const [at, items] of each.entries()) {
-        yield { items };
-        const written = target.writes.reduce((sum, { rows }) => sum + rows.length, 0);
-        most = Math.max(most, 2 * at - written);
-      }
-    });
-    const run = pipeline(
-      source,
-      tee(
-        filesOn<number>(disk, { path: '/a/x' }),
-        committedOn<number>(disk, { ...quick, rows: 2, ...target.transactions }),
-      ),
-    );
-    if (isWhole) expect(await run).toMatchObject([{ posts: 80 }, { rows: 80 }]);
-    else await expect(run).rejects.toThrow('Could not commit to rows: fails before. See the cause');
-    expect(target.rows).toEqual(isWhole ? each.flat() : []);
-    // Two branches may be 16 batches apart, plus four times `rows`.
-    expect(most).toBeLessThan(50);
-  });
+  ])(
+    'needs bounded memory for a source without cursors if a transaction %s',
+    async (_, ending, isWhole) => {
+      const disk = new SimulatedDisk();
+      const target = new StandIn<number>(['ok', ending]);
+      let most = 0;
+      const source = new Flow<number>(async function* () {
+        for (const [at, items] of each.entries()) {
+          yield { items };
+          const written = target.writes.reduce((sum, { rows }) => sum + rows.length, 0);
+          most = Math.max(most, 2 * at - written);
+        }
+      });
+      const run = pipeline(
+        source,
+        tee(
+          filesOn<number>(disk, { path: '/a/x' }),
+          committedOn<number>(disk, { ...quick, rows: 2, ...target.transactions }),
+        ),
+      );
+      if (isWhole) expect(await run).toMatchObject([{ posts: 80 }, { rows: 80 }]);
+      else
+        await expect(run).rejects.toThrow('Could not commit to rows: fails before. See the cause');
+      expect(target.rows).toEqual(isWhole ? each.flat() : []);
+      // Two branches may be 16 batches apart, plus four times `rows`.
+      expect(most).toBeLessThan(50);
+    },
+  );
 
   it('writes rows that arrive during a commit in the next transaction', async () => {
     const disk = new SimulatedDisk();
@@ -201,7 +205,7 @@ describe('tee with a branch to committed', () => {
     expect(target.rows).toEqual(batches.flat());
   });
 
-  it('waits for files that cannot be continued, whatever the number of rows', async () => {
+  it('commits rows only together with files that cannot be continued, whatever the number of rows', async () => {
     const disk = new SimulatedDisk();
     const target = new StandIn<number>();
     await pipeline(

@@ -5,7 +5,7 @@ import { FileHandles } from '../../../src/sinks/write/file-handles.js';
 import { nodeFileSystem, type OpenFile, writeAll } from '../../../src/storage/file-system.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 
-it('FileHandles reopens a file without recreating it if it was closed while a use of it waited', async () => {
+it('FileHandles reopens a file without recreating it if the file was closed while a call waited for it', async () => {
   const folder = await temporaryFolder();
   const files = new FileHandles(nodeFileSystem, 2, (_, work) => work());
   const fileOf = (name: string) => ({ part: path.join(folder, name), fresh: true });

@@ -56,7 +56,7 @@ describe('a line encoder', () => {
     );
   });
 
-  it('reports that it is full before its largest buffer cannot hold another line', () => {
+  it('reports that it is full before a line no longer fits into its largest buffer', () => {
     const buffers = new Buffers();
     const encoder = encoderOf(buffers, false);
     const line = Buffer.alloc(2_000);

@@ -179,7 +179,7 @@ describe('a file format with a footer', () => {
     for (const text of Object.values(contentOf(disk))) expect(text).toMatch(/^(<[^>]+>)+\d$/);
   });
 
-  it('flushes the largest encoders if all together hold too much', async () => {
+  it('flushes the largest encoders if all encoders together hold too many bytes', async () => {
     const disk = new SimulatedDisk();
     const held = { ...GROUPS, wholeFiles: { ...WHOLE_FILES, maxHeldBytes: 10 } };
     await run(sinkOn(disk, held, { checkpoint: undefined }));
@@ -190,7 +190,7 @@ describe('a file format with a footer', () => {
   it.each([
     ['at each cursor', { commitIntervalMs: 0 }],
     ['when a file is full', { commitIntervalMs: undefined, maxBytes: 9 }],
-    ['at the end alone', { commitIntervalMs: undefined }],
+    ['only at the end', { commitIntervalMs: undefined }],
   ] satisfies [string, Options][])(
     'writes every item once into complete files after a crash at any moment: commits %s',
     async (_, options) => {

@@ -48,7 +48,7 @@ describe('OutputNames', () => {
     expect(namesWith().unreserved(file)).toBe(file);
   });
 
-  it('gives the same path to only one sink, however it is written', () => {
+  it('gives the same file to only one sink, in whatever form the path is written', () => {
     const claims = new Map<string, unknown>();
     const [one, other] = [namesWith(claims), namesWith(claims)];
     expect(one.claim('out/a', 'one')).toBe('/work/out/a');

@@ -117,7 +117,7 @@ async function open(folder: string, fs: FileSystem = nodeFileSystem) {
   };
 }
 
-it('a checkpoint counts only items before its cursor, even if a later write of another thread ends first', async () => {
+it('a checkpoint counts only items before its cursor, even if a thread finishes later items first', async () => {
   const { committer, writeLine, committed, close } = await open(await temporaryFolder());
   const first = writeLine('out.jsonl', '{"id":1}');
   await first.written;
@@ -161,7 +161,7 @@ it('a checkpoint waits for the writes of all threads before its cursor', async (
   await close();
 });
 
-it('a run whose lock was taken over makes no commit', async () => {
+it('a run commits nothing after another process has taken over its lock', async () => {
   const { outputs, committer, writeLine, checkpoint, close } = await open(await temporaryFolder());
   const line = writeLine('out.jsonl', '{"id":1}');
   await line.written;
@@ -174,7 +174,7 @@ it('a run whose lock was taken over makes no commit', async () => {
   await close();
 });
 
-it('a .part file that was replaced by another file, even a longer one, is not committed', async () => {
+it('a .part file that was replaced during the run by another file, even a longer one, is not committed', async () => {
   const folder = await temporaryFolder();
   const { outputs, close } = await open(folder);
   const part = path.join(folder, 'out.jsonl.part');
@@ -189,7 +189,7 @@ it('a .part file that was replaced by another file, even a longer one, is not co
   await close();
 });
 
-it('a sync succeeds if a write ends while the sync waits for lstat', async () => {
+it('syncing an output file succeeds if a write ends while the sync waits for lstat', async () => {
   const asked = signal();
   const answered = signal();
   let isSlow = false;
@@ -226,7 +226,7 @@ it('a sync succeeds if a write ends while the sync waits for lstat', async () =>
   await close();
 });
 
-it('the lines of a block are counted once even if a thread has already allocated their bytes', async () => {
+it('the lines of a block are counted once even if a thread has already reserved space for them', async () => {
   const folder = await temporaryFolder();
   const outputs = outputsIn(folder, nodeFileSystem, lines);
   const file = outputs.open(path.join(folder, 'out.jsonl')).fileFor(99);
@@ -254,7 +254,7 @@ it('the largest output files are flushed until half of the memory is free', asyn
   await outputs.close();
 });
 
-it('a commit is due when the growing files have 20 items each on average', async () => {
+it('a commit is due when the files that grow have 20 items each on average', async () => {
   const folder = await temporaryFolder();
   const limits = { maxHeldBytes: 1e9, committedBytes: 1e9, committedItems: 20 };
   const outputs = outputsIn(folder, nodeFileSystem, { ...heldFormat, wholeFiles: limits });

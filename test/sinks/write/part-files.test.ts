@@ -45,7 +45,7 @@ async function finishedFile() {
   return { parts, file, names, content };
 }
 
-it('PartFiles renames a finished file to .part before another thread writes to it', async () => {
+it('PartFiles renames a finished file to .part before a thread extends the file', async () => {
   const { parts, file, names, content } = await finishedFile();
   expect(await names()).toEqual(['posts.jsonl']);
   await parts.writeRanges([{ file, position: 4, bytes: 4 }], async () => {

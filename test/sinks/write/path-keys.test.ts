@@ -28,7 +28,7 @@ describe('the combinations of path fields of stored posts', () => {
     expect([...indexes]).toEqual([0, 1, 0]);
   });
 
-  it('contain the combination of a changed post, even if it is new', () => {
+  it('contain the combination of a replaced post, even if that combination is new', () => {
     const keys = read(['de', 'en', 'de']);
     PATH_KEYS.replace?.(keys, 0, post({ id: '1', lang: 'en' }));
     PATH_KEYS.replace?.(keys, 2, post({ id: '2', lang: 'fr' }));

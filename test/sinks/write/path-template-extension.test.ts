@@ -15,7 +15,7 @@ describe('the file extension of a path template', () => {
     ['csv', 'x.parquet', 'parquet', () => csv({ path: 'x.parquet' })],
     ['parquet', 'x.csv', 'csv', () => parquet({ path: 'x.csv' })],
     ['parquet', 'x.ndjson', 'files', () => parquet({ path: 'x.ndjson' })],
-  ])('for %s may not be %s, and the error names %s()', (sink, _, meant, call) => {
+  ])('in %s() may not be that of %s, and the error names %s()', (sink, _, meant, call) => {
     expect(call).toThrow(OptionError);
     expect(call).toThrow(
       new RegExp(
@@ -25,13 +25,13 @@ describe('the file extension of a path template', () => {
   });
 
   it.each(['x.parquet', 'x.parquet.gz', 'x.parquet.zst'])(
-    'for files may not be %s, even if a function makes the lines',
+    'in files() may not be that of %s, even if a function makes the lines',
     path => {
       expect(() => files({ path, line: String })).toThrow(/Use parquet\(\)/);
     },
   );
 
-  it('for files may be any other if a function makes the lines, or if it is unknown', () => {
+  it('in a sink may be any other one if a function makes the lines or the extension is unknown', () => {
     expect(files({ path: 'x.csv', line: String })).toBeTypeOf('function');
     for (const path of ['x', 'x.json', 'x.txt', 'csv/x.jsonl.gz', 'x.csv.d/y'])
       expect(files({ path })).toBeTypeOf('function');

@@ -70,7 +70,7 @@ describe('a path template', () => {
     );
   });
 
-  it('shortens names for the limits of file systems', () => {
+  it('shortens names to fit the limits of file systems', () => {
     const filled = fill(
       `out/{tag}-{author}.jsonl`,
       post({ id: '1', author: 'y'.repeat(300) }),
@@ -155,7 +155,7 @@ describe('a partition of a path template', () => {
     );
   });
 
-  it('is unique and readable by DuckDB if the value has half a surrogate pair', async () => {
+  it('has a unique name that DuckDB can read if the value contains half a surrogate pair', async () => {
     const tags = ['a\ud800', 'a\\ud800', 'a\udfff', 'a\ufffd'];
     const names = tags.map(tag => fill('out/tag={tag}/x.csv', post({ id: '1' }), tag));
     expect(new Set(names).size).toBe(tags.length);
@@ -163,7 +163,7 @@ describe('a partition of a path template', () => {
   });
 
   it.each(['=', '\ud800', '=\udfff雪'])(
-    'with 300 times %j has a name that is short enough for a file system',
+    'whose value is 300 times %j has a name that is short enough for a file system',
     unit => {
       const filled = fill('out/tag={tag}.jsonl', post({ id: '1' }), unit.repeat(300));
       expect(Buffer.byteLength(path.basename(filled))).toBeLessThanOrEqual(235);

@@ -42,7 +42,7 @@ it('RowWriter leaves posts to the main thread if they have more than 2^32 combin
   expect(opened).toEqual([]);
 });
 
-it('RowWriter writes posts of the same path as one range, even if their path fields differ', async () => {
+it('RowWriter writes posts of the same path together, even if their path fields differ', async () => {
   const files = new Map<string, { length: number; allocate(bytes: number): number }>();
   const fileAt = (path: string) => {
     const file = files.get(path) ?? {

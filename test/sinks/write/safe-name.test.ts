@@ -59,7 +59,7 @@ describe('safeName', () => {
     );
   });
 
-  it('truncates a long name at a character, and keeps similar names different', () => {
+  it('truncates a long name to the allowed bytes, and keeps similar names different', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: codePoint, minLength: 30, maxLength: 80 }),
@@ -74,7 +74,7 @@ describe('safeName', () => {
     );
   });
 
-  it('cuts a long name between characters, and never within the escapes of a character', () => {
+  it('truncates a long name between characters, and never within the escapes of a character', () => {
     const long = 'e\u0301\u{1f600}'.repeat(20);
     for (let maxBytes = MIN_NAME_BYTES; maxBytes < MIN_NAME_BYTES + 40; maxBytes++) {
       const [kept = ''] = safeName(long, maxBytes).split('%~');
@@ -82,7 +82,7 @@ describe('safeName', () => {
     }
   });
 
-  it('never returns the same name for a short string as for a long one that it truncated', () => {
+  it('never returns the same name for a short string as for a long string that it truncated', () => {
     const long = 'x'.repeat(300);
     const cut = safeName(long);
     expect(cut).toMatch(/^x+%~[0-9a-f]{32}$/);
