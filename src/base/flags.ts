@@ -214,7 +214,7 @@ export function helpOf(flags: Flags): string {
 /**
  * Converts the text of a flag to the value of its option. Tries a string, the result of `fromText`,
  * a number, and lists of strings and numbers. If the option accepts none of these, returns the
- * text, so that the check of the option reports it.
+ * text (or, for a flag with a unit, the converted number), so that the check of the option reports it.
  */
 function optionValue(option: Option<unknown>, text: string, unit: number): unknown {
   const list = text.split(',').map(part => part.trim());

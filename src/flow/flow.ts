@@ -339,8 +339,8 @@ export function identityOf(input: AsyncIterable<unknown>, step?: FlowStep): Flow
 }
 
 /**
- * Returns the batches of any async iterable. If the iterable is not a `Flow`, each batch has one item and no
- * cursor.
+ * Returns the batches of any async iterable. If the iterable is not a `Flow`, the batches have no cursor and,
+ * except for a Minipass stream, one item each.
  */
 export function batchesOf<T>(input: AsyncIterable<T>, pull: Pull = {}): Batches<T> {
   if (input instanceof Flow) return (input as Flow<T>).batches(pull);
@@ -348,8 +348,8 @@ export function batchesOf<T>(input: AsyncIterable<T>, pull: Pull = {}): Batches<
 }
 
 /**
- * Reads an iterable that is not a `Flow` as batches of one item. The iterable may ignore the
- * signal, so an abort ends the run immediately instead of waiting for the iterable.
+ * Reads an iterable that is not a `Flow`. The iterable may ignore the signal, so an abort ends the run
+ * immediately instead of waiting for the iterable.
  */
 function iterableBatches<T>(
   input: AsyncIterable<T>,

@@ -203,8 +203,8 @@ export class Account {
   }
 
   /**
-   * Returns the Basic credentials for a URL. Returns `undefined` if the origin of the URL is not one of the
-   * configured addresses.
+   * Returns the Basic credentials for a URL. Returns `undefined` unless the URL has the
+   * origin of a configured address that takes Basic credentials.
    */
   basicFor(url: URL): string | undefined {
     if (!BASIC_ADDRESSES.some(name => this.#originOf(name) === url.origin)) return undefined;

@@ -239,8 +239,8 @@ function otherLogin(account: Account, login: 'wrong' | 'none'): string | undefin
 
 async function read(account: Account, check: Check, response: HttpResponse): Promise<Observed> {
   const { status, headers } = response;
-  // The service should have refused this stream but has opened it. Its response never ends, so the body is
-  // not read.
+  // The service should have refused this request but has accepted it. The response may be a stream that
+  // never ends, so the body is not read.
   const isEndless = status === 200 && check.status !== 200;
   const text = isEndless ? '' : await readText(response, MAX_BODY_BYTES);
   return { status, headers, text, json: jsonOf(text), now: account.clock.now() };
