@@ -114,7 +114,6 @@ export async function runJob(account: Account, options: RunJobOptions): Promise<
   }
 }
 
-/** Returns the job for this request. Creates the job if it does not exist. */
 async function findOrCreate(
   account: Account,
   request: JobRequest,

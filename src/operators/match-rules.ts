@@ -105,7 +105,6 @@ async function matchedBy(matcher: RuleMatcher, rows: Rows) {
 
 interface RowRules {
   readonly rules: SharedRules;
-  /** Whether to drop posts that match no rule. */
   readonly dropUnmatched: boolean;
 }
 

@@ -52,7 +52,6 @@ export function viewOf<Source, Fields extends object>(
   return source => new View(source) as unknown as Fields;
 }
 
-/** A post, and the data from which its fields are read. */
 interface Source {
   readonly format: Format;
   readonly post: object;

@@ -67,7 +67,6 @@ export type ReplayAction =
 /** The parts of a connection's final message that the machine uses. */
 export type ReplayEnd = Omit<InfoMessage, 'kind' | 'message' | 'sent'>;
 
-/** The timings and limits of a replay. */
 interface MachineOptions {
   readonly timings?: ReplayTimings;
   readonly rates: readonly Rate[];

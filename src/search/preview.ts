@@ -29,7 +29,6 @@ export interface Preview {
   readonly queries: readonly QueryPreview[];
 }
 
-/** An estimate of the cost of one query. */
 interface QueryPreview extends Omit<Preview, 'queries'> {
   readonly query: string;
 }

@@ -203,7 +203,6 @@ export function hasBit(bits: Int32Array, term: number): number {
   return (bits[(term + 1) >> 5]! >>> ((term + 1) & 31)) & 1;
 }
 
-/** Returns the kinds of terms to read from a post. */
 function kindsOf(lexicon: Lexicon, { keys, fields, trigrams, flags }: IndexedOperators) {
   return {
     word: lexicon.kind(''),

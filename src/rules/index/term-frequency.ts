@@ -69,7 +69,6 @@ export class TermCounts {
     this.#guess = guess;
   }
 
-  /** Counts the terms of one post. */
   count(terms: Int32Array, length: number): void {
     this.#reserve();
     const seen = this.#seen;

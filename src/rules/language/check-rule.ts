@@ -163,7 +163,6 @@ interface Summary {
   readonly inner?: readonly Summary[];
 }
 
-/** A rule that is being checked, and the problems found so far. */
 interface CheckedRule {
   readonly text: string;
   readonly draft: Draft;

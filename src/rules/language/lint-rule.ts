@@ -8,10 +8,8 @@ import type { Draft, Leaf } from './reader.js';
 import { isRuleSpace, isWord } from './rule-characters.js';
 import { LIST_END, quoting, shorten, suggest, suggestWord } from './syntax-problems.js';
 
-/** Adds a warning about a part of the rule. */
 type Warn = (code: ProblemCode, span: Span, explanation: string, suggestion?: Suggestion) => void;
 
-/** A rule that is being checked for likely mistakes. */
 interface LintedRule {
   readonly text: string;
   readonly product: RuleProduct;

@@ -57,7 +57,6 @@ export function readBox(reader: RuleReader, name: OperatorName): BoundingBox | u
   );
 }
 
-/** The patterns of the arguments in brackets. */
 const NUMBER = /^-?(?:\d+\.?\d*|\.\d+)$/;
 const DISTANCE = /^(?:\d+\.?\d*|\.\d+)(?:mi|km)$/i;
 

@@ -80,7 +80,6 @@ function misplacedSymbol(text: string, span: Span, name: OperatorName, kind: Val
   return badInput(span, input, `\`${input[0]}\` cannot start a value of \`${name}:\``, fix);
 }
 
-/** The syntax of one kind of value. */
 interface ValueSyntax {
   /** Returns the value, or `undefined` if the text is not a value of this kind. */
   parse(written: string): Value | undefined;
