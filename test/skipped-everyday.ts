@@ -310,26 +310,26 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'is updated regularly by its holder as a sign of life',
   ],
   'test/storage/open-lmdb.test.ts': [
-    'causes a StorageError with the reason, after which tombstones can still be added',
-    'causes a StorageError with the reason, after which usage can still be added',
+    'causes a StorageError with the reason, and tombstones can be added afterwards',
+    'causes a StorageError with the reason, and usage can be added afterwards',
   ],
   'test/tables/from-bytes/post-rows.test.ts': [
-    'is read from output of the service and other tools without parsing the post',
+    'is read from generated posts and posts of other tools without parsing the post',
     'equals that of the parsed post after any member values are changed',
-    'equals that of the parsed post for real posts (MILLRACE_REAL_DATA)',
+    'equals that of the parsed post for real posts (needs MILLRACE_REAL_DATA)',
   ],
   'test/tables/parquet/column-chunk.test.ts': [
     'has a dictionary if it contains',
     'keeps strings apart that have the same hash',
-    'has a page for each MiB of values, and further pages for many nulls',
+    'has one page per MiB of values, and more pages for many nulls',
   ],
   'test/tables/parquet/encode-values.test.ts': [
-    'encode-values-wasm.ts is up to date with encode-values.as',
+    'encode-values-wasm.ts contains the compiled encode-values.as',
   ],
   'test/tables/parquet/parquet-encoder.test.ts': [
     'equal files written without threads, byte for byte',
-    'have more row groups if memory is short, and still all rows',
-    'with a checkpoint are complete after an abort at any point',
+    'have more row groups if memory is short, but contain all rows',
+    'with a checkpoint are complete after a run that was aborted at any point is continued',
   ],
 };
 

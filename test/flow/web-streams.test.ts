@@ -174,7 +174,7 @@ describe('a TransformStream as an operator', () => {
     expect(await all(twice(numbers(5)))).toEqual(expected.map(n => 2 * n));
   });
 
-  it('compresses and decompresses all bytes, whatever the chunks', async () => {
+  it('compresses and decompresses all bytes, for any chunk sizes', async () => {
     const text = 'a é 漢 😀'.repeat(20);
     const bytes = Buffer.from(text);
     await fc.assert(

@@ -79,7 +79,7 @@ describe('the request that creates a job', () => {
     ['rules', { rules: ['coffee'] } as object, /^jobs.create: `rules` .* \{ value: 'coffee' \} in/],
     ['rules', { rules: [{}] }, /`value` must be a string/],
     ['rule', { rule: 'x' } as object, /unknown option `rule`; did you mean `rules`/],
-  ])('causes an OptionError if `%s` is wrong (%#)', (option, bad, expected) => {
+  ])('causes an OptionError if `%s` is wrong (case %#)', (option, bad, expected) => {
     const act = () => check(bad);
     expect(act).toThrow(OptionError);
     expect(act).toThrow(expected);

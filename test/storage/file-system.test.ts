@@ -24,18 +24,21 @@ async function folderOfKinds(): Promise<string> {
 }
 
 describe('regularStatus', () => {
-  it('returns the status of a file, or undefined if there is none', async () => {
+  it('returns the status of a regular file, or undefined if no file has the name', async () => {
     const folder = await folderOfKinds();
     expect((await regularStatus(nodeFileSystem, `${folder}/file`))?.size).toBe(7);
     expect(await regularStatus(nodeFileSystem, `${folder}/other`)).toBeUndefined();
   });
 
-  it.each(['link', 'broken', 'folder', 'pipe'])('rejects for a %s', async name => {
-    const folder = await folderOfKinds();
-    const status = regularStatus(nodeFileSystem, `${folder}/${name}`);
-    await expect(status).rejects.toThrow(StorageError);
-    await expect(status).rejects.toThrow('is not a regular file');
-  });
+  it.each(['link', 'broken', 'folder', 'pipe'])(
+    'rejects for a name of the kind "%s"',
+    async name => {
+      const folder = await folderOfKinds();
+      const status = regularStatus(nodeFileSystem, `${folder}/${name}`);
+      await expect(status).rejects.toThrow(StorageError);
+      await expect(status).rejects.toThrow('is not a regular file');
+    },
+  );
 });
 
 describe('openToRead', () => {
@@ -45,15 +48,18 @@ describe('openToRead', () => {
     await handle.close();
   });
 
-  it.each(['folder', 'pipe'])('rejects for a %s without blocking', async name => {
-    await expect(openToRead(`${await folderOfKinds()}/${name}`)).rejects.toThrow(
-      'is not a regular file',
-    );
-  });
+  it.each(['folder', 'pipe'])(
+    'rejects for a name of the kind "%s" without blocking',
+    async name => {
+      await expect(openToRead(`${await folderOfKinds()}/${name}`)).rejects.toThrow(
+        'is not a regular file',
+      );
+    },
+  );
 });
 
 describe('openNew', () => {
-  it('replaces a file of the same name', async () => {
+  it('replaces a regular file of the same name', async () => {
     const folder = await folderOfKinds();
     const handle = await openNew(nodeFileSystem, `${folder}/file`);
     await handle.write('new');
@@ -61,24 +67,30 @@ describe('openNew', () => {
     expect(await readFile(`${folder}/file`, 'utf8')).toBe('new');
   });
 
-  it.each(['link', 'broken', 'folder', 'pipe'])('does not replace a %s', async name => {
-    const folder = await folderOfKinds();
-    await expect(openNew(nodeFileSystem, `${folder}/${name}`)).rejects.toThrow(StorageError);
-    expect(await readFile(`${folder}/file`, 'utf8')).toBe('content');
-  });
-});
-
-it.each(['link', 'broken', 'folder', 'pipe'])('openExisting rejects for a %s', async name => {
-  await expect(openExisting(nodeFileSystem, `${await folderOfKinds()}/${name}`)).rejects.toThrow(
-    StorageError,
+  it.each(['link', 'broken', 'folder', 'pipe'])(
+    'does not replace a name of the kind "%s"',
+    async name => {
+      const folder = await folderOfKinds();
+      await expect(openNew(nodeFileSystem, `${folder}/${name}`)).rejects.toThrow(StorageError);
+      expect(await readFile(`${folder}/file`, 'utf8')).toBe('content');
+    },
   );
 });
+
+it.each(['link', 'broken', 'folder', 'pipe'])(
+  'openExisting rejects for a name of the kind "%s"',
+  async name => {
+    await expect(openExisting(nodeFileSystem, `${await folderOfKinds()}/${name}`)).rejects.toThrow(
+      StorageError,
+    );
+  },
+);
 
 it.each([
   [0, ''],
   [3, 'con'],
   [7, 'content'],
   [9, 'content'],
-])('firstBytes, asked for %i bytes, returns %j', async (count, text) => {
+])('firstBytes, asked for %i bytes of a file, returns %j', async (count, text) => {
   expect(String(await firstBytes(`${await folderOfKinds()}/file`, count))).toBe(text);
 });

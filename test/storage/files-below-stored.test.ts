@@ -7,7 +7,7 @@ import { places } from '../sinks/cursors.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 describe('a checkpoint among stored files', () => {
-  it('is recognised by its content under any name that ends in .json', async () => {
+  it('is recognised by its content if its name ends in .json', async () => {
     const folder = await temporaryFolder();
     const checkpoint = `${folder}/any name.JSON`;
     await pipeline(places([[1]]), files({ path: `${folder}/out.jsonl`, checkpoint }));
@@ -37,7 +37,7 @@ it.each([
   ['a.jsonl.part', false, false],
   ['jsonl', false, false],
 ])(
-  'the file name %s is that of a file of posts: %j, of any stored file: %j',
+  'the file name %s is accepted for a file of posts: %j, for any stored file: %j',
   (name, ofPosts, isStored) => {
     expect(STORED_POSTS.test(name)).toBe(ofPosts);
     expect(STORED_FILES.test(name)).toBe(isStored);

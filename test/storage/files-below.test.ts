@@ -42,12 +42,12 @@ describe('filesBelow', () => {
     );
   });
 
-  it('lists a name that contains the replacement character in valid UTF-8', async () => {
+  it('lists a name that contains U+FFFD in valid UTF-8', async () => {
     expect(await filesBelow(await made('a\ufffd/b\ufffd'), all)).toEqual(['a\ufffd/b\ufffd']);
   });
 
   it.runIf(process.platform === 'linux')(
-    'rejects with the bytes of a matching name or folder that is not UTF-8',
+    'rejects with the bytes of a matching file name or a folder name that is not UTF-8',
     async () => {
       const folder = await made('a.txt');
       const latin = (name: string) => Buffer.from(`${folder}/${name}`, 'latin1');

@@ -13,7 +13,7 @@ it('absolutePath resolves a relative path from the working folder, and only norm
   expect(absolutePath('/out//./a/../b')).toBe('/out/b');
 });
 
-describe('in a working folder that is deleted', () => {
+describe('if the working folder is deleted,', () => {
   beforeEach(() => {
     vi.spyOn(process, 'cwd').mockImplementation(() => {
       throw Object.assign(new Error('uv_cwd'), { code: 'ENOENT' });
@@ -30,7 +30,7 @@ describe('in a working folder that is deleted', () => {
   });
 });
 
-it('a file system in a folder resolves relative paths there, whatever the working folder', async () => {
+it('fileSystemIn() resolves relative paths from its folder, whatever the working folder', async () => {
   const folder = await temporaryFolder();
   const fs = fileSystemIn(folder, nodeFileSystem);
   await fs.mkdir('a');

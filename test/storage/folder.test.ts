@@ -7,7 +7,7 @@ import { temporaryFolder } from '../temporary-folder.js';
 import { SimulatedDisk } from './simulated-disk.js';
 
 describe('makeFolder', () => {
-  it('creates all parents, and returns them from the nearest to the root', async () => {
+  it('creates all missing parents, and returns them from the nearest to the root', async () => {
     const top = await temporaryFolder();
     const above = await makeFolder(`${top}/a/b/c`);
     expect((await stat(`${top}/a/b/c`)).isDirectory()).toBe(true);
@@ -44,7 +44,7 @@ describe('makeFolder', () => {
       expect((await stat(`${top}/${name}`)).mode & 0o777).toBe(0o700);
   });
 
-  it('with a sync creates a folder that is still there after a power cut', async () => {
+  it('creates, with a sync, a folder that still exists after a power cut', async () => {
     const disk = new SimulatedDisk();
     await makeSyncedFolder('/a/b/c', { fs: disk });
     disk.restart(() => 0.99);

@@ -54,12 +54,12 @@ describe('the page src/storage/README.md', () => {
     expect([...new Set(named)].toSorted()).toEqual(writers.toSorted());
   });
 
-  it('names the test of each file on the simulated disk', () => {
+  it('names the test on the simulated disk for each kind of stored file', () => {
     expect(kept.flatMap(row => namesIn(row[4])).toSorted()).toEqual([...KEPT.keys()].toSorted());
     for (const row of kept) if (namesIn(row[4]).length === 0) expect(row[4]).toMatch(/\(#lmdb\)/);
   });
 
-  it('is checked for every way to write a file in the sources', () => {
+  it('is checked by code that recognizes every way to write a file in the sources', () => {
     for (const text of [
       "import { writeFile } from 'node:fs/promises';",
       "import { createWriteStream } from 'node:fs';",

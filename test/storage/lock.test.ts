@@ -182,7 +182,7 @@ describe('a file lock', () => {
     }
   });
 
-  it('is taken over from a killed process after the host name changed', async () => {
+  it('is taken over from a process that was killed before the host name changed', async () => {
     const folder = await temporaryFolder();
     await writeFile(`${folder}/run.lock`, JSON.stringify(elsewhere));
     await longAgo(`${folder}/run.lock`);
@@ -200,7 +200,7 @@ describe('a file lock', () => {
     expect(Date.now() - written.getTime()).toBeGreaterThan(9_500);
   });
 
-  it('is taken over from a thread of this process that has ended', async () => {
+  it('is taken over from a thread of the same process if that thread has ended', async () => {
     const folder = await temporaryFolder();
     const file = `${folder}/run.lock`;
     await writeFile(file, JSON.stringify({ ...thisProcess(), token: 'of another thread' }));
@@ -243,7 +243,7 @@ describe('a file lock', () => {
   });
 
   it.each(['', '{"pi', 'null', '{}'])(
-    'is taken over if its file names no holder (%j)',
+    'is taken over if the content of its file names no holder (%j)',
     async text => {
       const folder = await temporaryFolder();
       await writeFile(`${folder}/run.lock`, text);

@@ -54,7 +54,7 @@ async function untilFull(kind: string, folder: string): Promise<Full> {
 describe('an LMDB file that cannot grow', () => {
   // In the past, lmdb reported the reason only in a promise that nothing handled. The process then
   // ended with only "Commit failed".
-  it('causes a StorageError with the reason, after which tombstones can still be added', async () => {
+  it('causes a StorageError with the reason, and tombstones can be added afterwards', async () => {
     const folder = path.join(await temporaryFolder(), 'tombstones');
     const { confirmed, ...error } = await untilFull('tombstones', folder);
     expect(error).toMatchObject({ code: 'ERR_STORAGE', path: folder });
@@ -67,7 +67,7 @@ describe('an LMDB file that cannot grow', () => {
     expect(tombstones.post('1')).toEqual({ deleted: true });
   });
 
-  it('causes a StorageError with the reason, after which usage can still be added', async () => {
+  it('causes a StorageError with the reason, and usage can be added afterwards', async () => {
     const state = await temporaryFolder();
     const { confirmed, ...error } = await untilFull('usage', state);
     expect(error).toMatchObject({ code: 'ERR_STORAGE', path: path.join(state, 'usage') });
@@ -86,7 +86,7 @@ describe('an LMDB database that cannot be opened', () => {
   // If a call fails after the file is open, lmdb frees the same memory twice. In the past, this
   // killed the process with SIGSEGV.
   it.each([false, true])(
-    'causes a StorageError if its lock file is a folder: readOnly %s',
+    'causes a StorageError if its lock file is a folder (readOnly: %s)',
     async readOnly => {
       const folder = await temporaryFolder();
       await (await openTombstones(folder)).close();
@@ -103,7 +103,7 @@ describe('an LMDB database that cannot be opened', () => {
   // In the past, a lock file that is mapped into memory killed the process with SIGBUS on a full
   // disk.
   it.skipIf(!canMountDisk)(
-    'causes a StorageError on a full disk unless its lock file already exists',
+    'causes a StorageError on a full disk unless the lock file already exists',
     async () => {
       const folder = await temporaryFolder();
       const mount = `mount -t tmpfs -o size=400k tmpfs '${folder}' && exec "$0" "$@"`;
@@ -122,7 +122,7 @@ describe('an LMDB database that cannot be opened', () => {
     },
   );
 
-  it('is not created if it is opened read-only', async () => {
+  it('is not created if it is missing and the call opens it read-only', async () => {
     const folder = path.join(await temporaryFolder(), 'none');
     await expect(openTombstones(folder, { readOnly: true })).rejects.toThrow('ENOENT');
     expect(existsSync(folder)).toBe(false);
@@ -194,7 +194,7 @@ describe('a new LMDB database that cannot be linked to its name', () => {
   );
 
   it.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EISDIR'])(
-    'is created in place if the file system has no hard links: %s',
+    'is created under its name if the file system has no hard links: %s',
     async code => {
       const folder = await temporaryFolder();
       replaceCall('link', failing(code));
@@ -203,7 +203,7 @@ describe('a new LMDB database that cannot be linked to its name', () => {
     },
   );
 
-  it('is that of another process which was faster', async () => {
+  it('is replaced by that of another process that was faster', async () => {
     const folder = await temporaryFolder();
     const { link } = promises;
     let refused: unknown;
@@ -220,7 +220,7 @@ describe('a new LMDB database that cannot be linked to its name', () => {
   });
 });
 
-it('a damaged file of usage causes an error, but does not crash the service', async () => {
+it('a damaged usage file causes an error, but does not crash the service', async () => {
   const state = await temporaryFolder();
   const usage = new UsageStore(state);
   const ids = Array.from({ length: 3_000 }, (_, n) => String(n));
@@ -269,11 +269,11 @@ async function keysIn(folder: string): Promise<string[]> {
   return keys;
 }
 
-it('an LMDB file whose last page is free and unwritten is accepted (faults disks tombstones/power)', async () => {
+it('an LMDB file whose last page is free and was never written is accepted (regression: faults disks tombstones/power)', async () => {
   expect(await keysIn(await shortFile())).toHaveLength(54);
 });
 
-it('an LMDB file that has lost a page in use causes an error', async () => {
+it('an LMDB file that lacks a page in use causes an error', async () => {
   const folder = await shortFile();
   const file = path.join(folder, 'data.mdb');
   const all = await keysIn(folder);

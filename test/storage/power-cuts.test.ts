@@ -44,7 +44,7 @@ const job = {
 const file = { segment: START, posts: 1, bytes: 10, md5: '0'.repeat(32) };
 
 describe('a power cut of the simulated disk', () => {
-  it('does not remove the new folder of replay rules that were confirmed', async () => {
+  it('does not remove the new folder of replay rules that the service has confirmed', async () => {
     const disk = newDisk();
     await onDisk(disk, () => new StreamRules(STATE, CLOCK).add([{ value: 'tea', tag: null }]));
     expect(namesOn(powerCut(disk))).toContain('state/stream-rules/rules.json');
@@ -56,7 +56,7 @@ describe('a power cut of the simulated disk', () => {
     expect(powerCut(disk).find(`${MOUNT}/a/b`)).toBeDefined();
   });
 
-  it('does not remove the recorded time of a replay connection', async () => {
+  it('does not remove the stored time of a replay connection', async () => {
     const disk = newDisk();
     await onDisk(disk, async () => {
       await new ConnectLog(await replayFolder(`${MOUNT}/replays`), 'acme').add(START);
@@ -78,7 +78,7 @@ describe('a power cut of the simulated disk', () => {
     expect(found).toMatchObject({ job: { status: 'delivered' }, files: [file] });
   });
 
-  it('does not remove a line of the file list that the next service has read', async () => {
+  it('does not remove a line of the file list that a restarted service has read', async () => {
     const disk = newDisk();
     await onDisk(disk, async () => {
       const store = new JobStore(STATE);
@@ -91,8 +91,8 @@ describe('a power cut of the simulated disk', () => {
   });
 });
 
-describe('a partial line after a crash', () => {
-  it('of connection times does not damage later times', async () => {
+describe('a partial line that a crash left', () => {
+  it('in the connection times does not damage later times', async () => {
     const disk = newDisk();
     const log = new ConnectLog(`${MOUNT}/replays`, 'acme');
     await onDisk(disk, async () => {
@@ -108,7 +108,7 @@ describe('a partial line after a crash', () => {
   it.each([
     ['its beginning', '[1704067200,"ab'],
     ['its end', '\0\0\0\0\0\0cd"]\n'],
-  ])('of nonces is removed before the next nonce is written: %s', async (_, part) => {
+  ])('in the nonce file is removed before the next nonce is written: %s', async (_, part) => {
     const disk = newDisk();
     const nonces = new Nonces();
     const use = (nonce: string) => nonces.use('app', START, nonce) ?? [0, ''];
@@ -124,7 +124,7 @@ describe('a partial line after a crash', () => {
     expect(read).toHaveLength(2);
   });
 
-  it('of nonces on a full disk is removed before the next nonce is written', async () => {
+  it('in the nonce file, caused by a full disk, is removed before the next nonce is written', async () => {
     const disk = newDisk();
     const nonces = new Nonces();
     const use = (nonce: string) => nonces.use('app', START, nonce) ?? [0, ''];
@@ -142,8 +142,8 @@ describe('a partial line after a crash', () => {
   });
 });
 
-describe('a disk that failed only once', () => {
-  it('does not prevent opening the replay rules later in the same process', async () => {
+describe('a disk error that occurs only once', () => {
+  it('does not prevent the replay rules from being opened later in the same process', async () => {
     const disk = newDisk();
     const rules = new StreamRules(STATE, CLOCK);
     disk.before = call => {

@@ -11,7 +11,7 @@ const failing = (code: string) =>
   });
 
 describe('print', () => {
-  it('resolves when the text is written, and leaves no listener', async () => {
+  it('resolves when the string is written, and leaves no listener', async () => {
     const chunks: string[] = [];
     const stream = new Writable({
       write(chunk, _, done) {

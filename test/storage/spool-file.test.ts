@@ -45,7 +45,7 @@ describe('SpoolFile', () => {
     await spool.close();
   });
 
-  it('rejects with a StorageError if it is shorter than requested', async () => {
+  it('rejects with a StorageError if the file is shorter than the requested range', async () => {
     const spool = await SpoolFile.open('a test', await temporaryFolder());
     await spool.write([Buffer.from('abc')]);
     const reading = spool.read(1, 3);
@@ -54,7 +54,7 @@ describe('SpoolFile', () => {
     await spool.close();
   });
 
-  it('rejects with a StorageError that states its purpose if it cannot be created', async () => {
+  it('rejects with a StorageError that says what the file is for if the file cannot be created', async () => {
     const folder = `${await temporaryFolder()}/missing`;
     const opening = SpoolFile.open('the results', folder);
     await expect(opening).rejects.toThrow(StorageError);

@@ -19,7 +19,7 @@ describe('convertValue', () => {
     ['list<boolean>', [], []],
     ['string', null, null],
     ['list<string>', undefined, null],
-  ])('accepts for %s: %j', (type, value, held) => {
+  ])('accepts for the type %s the value %j', (type, value, held) => {
     expect(read(own(type, value))).toEqual(held);
   });
 
@@ -41,13 +41,16 @@ describe('convertValue', () => {
     ['timestamp', 5, 'got 5'],
     ['list<string>', 'a', 'expected a list, each element a string, got "a"'],
     ['list<string>', ['a', null], 'expected a list, each element a string'],
-  ])('throws with the post and the column for %s: %j, or returns null', (type, value, message) => {
-    const column = own(type, value);
-    expect(() => read(column)).toThrow(DataError);
-    expect(() => read(column)).toThrow('Column "mine" of post 7: ');
-    expect(() => read(column)).toThrow(message);
-    expect(read(column, 'null')).toBe(null);
-  });
+  ])(
+    'throws, with the post and the column, for the type %s and the value %j, or returns null if invalid values become null',
+    (type, value, message) => {
+      const column = own(type, value);
+      expect(() => read(column)).toThrow(DataError);
+      expect(() => read(column)).toThrow('Column "mine" of post 7: ');
+      expect(() => read(column)).toThrow(message);
+      expect(read(column, 'null')).toBe(null);
+    },
+  );
 
   it('keeps 64-bit integers exact, as bigint and as a string of digits', () => {
     fc.assert(

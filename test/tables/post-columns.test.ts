@@ -182,7 +182,7 @@ describe('the table row of a post', () => {
   });
 
   it.each(['original', 'activity_streams'] as const)(
-    'contains the counts, time and full quote of the original post for a retweet: %s',
+    'contains, for a retweet, the counts, the time and the full quote of the original post: %s',
     format => {
       const [base] = fc.sample(postModel, { numRuns: 1, seed: 7 }) as [PostModel];
       const plain: PostModel = {
@@ -209,7 +209,7 @@ describe('the table row of a post', () => {
     },
   );
 
-  it('contains the countries in which a post of either format is withheld', () => {
+  it('contains the countries in which a post is withheld, in both formats', () => {
     const [base] = fc.sample(postModel, { numRuns: 1, seed: 7 }) as [PostModel];
     for (const format of ['original', 'activity_streams'] as const) {
       const { bytes } = writePost({ ...base, withheldIn: ['DE', 'XY'] }, format);
@@ -275,7 +275,7 @@ describe('the table row of a post', () => {
 
   const folder = process.env.MILLRACE_REAL_DATA ?? '';
   it.skipIf(folder === '')(
-    'is the same in both formats for real posts (MILLRACE_REAL_DATA)',
+    'is the same in both formats for real posts (needs MILLRACE_REAL_DATA)',
     () => {
       const [originals = [], streams = []] = ['original', 'activity'].map(format =>
         readFileSync(path.join(folder, `posts/${format}-tweet-parser.jsonl`), 'utf8')
@@ -288,7 +288,7 @@ describe('the table row of a post', () => {
     },
   );
 
-  it.skipIf(folder === '')('can be built for every real post (MILLRACE_REAL_DATA)', () => {
+  it.skipIf(folder === '')('can be built for every real post (needs MILLRACE_REAL_DATA)', () => {
     for (const file of ['original-simdjson', 'activity-gnacs', 'activity-gnip4j']) {
       const lines = readFileSync(path.join(folder, `posts/${file}.jsonl`), 'utf8')
         .trim()

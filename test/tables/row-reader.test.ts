@@ -7,7 +7,7 @@ import { unchecked } from '../unchecked.js';
 import { own, post, read } from './own-column.js';
 
 describe('rowReader', () => {
-  it('throws for a value that the post lacks, or reads it as null', () => {
+  it('throws for a value that the post lacks, or reads the value as null if invalid values become null', () => {
     const row = tables.toRow(['posted_at']);
     const timeless = new Activity(Buffer.from('{"id":7,"created_at":"yesterday"}'));
     expect(() => row(timeless)).toThrow('Column "posted_at" of post 7: Not a post');

@@ -22,10 +22,10 @@ const BEFORE = `import { type Activity, csv, type Flow, parquet, pipeline, table
 declare const posts: Flow<Activity>;
 declare const words: tables.Column<Activity>;`;
 
-describe('a column option', () => {
+describe('the option `columns`', () => {
   const errors = errorsOf(BEFORE, CALLS);
 
-  it('causes one compile error of one line at a misspelt name, and suggests the right name', () => {
+  it('causes one compile error of one line at a misspelt column name, and suggests the correct name', () => {
     const [error, ...others] = errors.get('misspelt') ?? [];
     expect(others).toEqual([]);
     expect(error?.marked).toBe(`'postedAt'`);
@@ -40,20 +40,20 @@ describe('a column option', () => {
     expect(shown.filter(name => !Object.hasOwn(tables.posts, name))).toEqual([]);
   });
 
-  it('causes one compile error that lists names if no name is similar', () => {
+  it('causes one compile error that lists names if no name is similar to a wrong column name', () => {
     const [error, ...others] = errors.get('unknown') ?? [];
     expect(others).toEqual([]);
     expect(error?.marked).toBe(`'frogs'`);
     expect(error?.says).toMatch(/^Type '"frogs"' is not assignable to type '.*"author_id".*'\.$/);
   });
 
-  it('causes one compile error if a misspelt name is among columns of other kinds', () => {
+  it('causes one compile error if a misspelt column name is among columns of other kinds', () => {
     const found = errors.get('withOthers') ?? [];
     expect(found.map(({ marked }) => marked)).toEqual([`'authorId'`]);
     expect(found[0]?.says).toContain(`Did you mean '"author_id"'?`);
   });
 
-  it('causes one compile error in tables.toCsv and in tables.toRow', () => {
+  it('causes one compile error at a misspelt column name in tables.toCsv and tables.toRow', () => {
     const lines = errors.get('lines') ?? [];
     expect(lines.map(({ marked }) => marked)).toEqual([`'postedAt'`]);
     const rows = errors.get('rows') ?? [];
@@ -63,13 +63,13 @@ describe('a column option', () => {
     );
   });
 
-  it('causes one compile error at its value if the value has the wrong type', () => {
+  it('causes one compile error at a value that has the wrong type for its column', () => {
     const found = errors.get('ofWrongType') ?? [];
     expect(found.map(({ marked }) => marked)).toEqual(['post.text']);
     expect(found[0]?.says).toBe(`Type 'string' is not assignable to type 'GivenValue<"int32">'.`);
   });
 
-  it('compiles if its name and value are correct', () => {
+  it('compiles if column names and values are correct', () => {
     expect(errors.get('right')).toEqual([]);
   });
 });

@@ -64,7 +64,7 @@ describe('the types of committed()', () => {
     expectTypeOf(ofItems).returns.resolves.toEqualTypeOf<Committed>();
   });
 
-  it('do not allow a `write` of items with `encode`, or an `encode` of other items or without bytes', () => {
+  it('do not allow `write` to get items if `encode` is set, or `encode` to get other items or to return no bytes', () => {
     const calls = { load: () => undefined, save: () => {}, write: () => {} };
     const write = (_: readonly Activity[]) => {};
     // @ts-expect-error With `encode`, `write` gets blocks.

@@ -17,7 +17,7 @@ declare const posts: Flow<Activity>;
 const ids = ['1'];
 
 describe('the types of engagement totals', () => {
-  it('follow from group_by', () => {
+  it('follow from the option `group_by`', () => {
     const both = () =>
       engagementTotals(acme, {
         ids,
@@ -58,7 +58,7 @@ describe('the types of engagement totals', () => {
     }>();
   });
 
-  it('are general if group_by is not a literal', () => {
+  it('are general if `group_by` is not a literal type', () => {
     const later = (group_by: GroupBy[]) =>
       engagementTotals(acme, { ids, groupings: { g: { group_by } } });
     expectTypeOf<Awaited<ReturnType<typeof later>>['totals']['g']>().toEqualTypeOf<
@@ -82,7 +82,7 @@ describe('the types of engagement totals', () => {
     expectTypeOf([types, grouped, rounded, missing]).toBeArray();
   });
 
-  it('are inferred by the stages after the operator', () => {
+  it('are known to the stages after the operator', () => {
     const join = () =>
       pipeline(
         posts,

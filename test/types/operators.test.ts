@@ -23,7 +23,7 @@ import { localFiles } from '../../src/sources/local-files.js';
 const posts: Flow<Activity> = new Opened(async function* () {});
 
 describe('the types of operators', () => {
-  it('flow from files to routed activities', () => {
+  it('flow from localFiles to routed activities', () => {
     const join = () =>
       pipeline(
         localFiles('archive'),
@@ -43,7 +43,7 @@ describe('the types of operators', () => {
     expectTypeOf(rules).returns.resolves.toEqualTypeOf<Json[]>();
   });
 
-  it('are inferred from earlier stages', () => {
+  it('are inferred from the types of earlier stages', () => {
     const join = () =>
       pipeline(
         posts,
@@ -58,7 +58,7 @@ describe('the types of operators', () => {
     expectTypeOf(join).returns.resolves.toEqualTypeOf<number[]>();
   });
 
-  it('are narrowed by a type predicate', () => {
+  it('are narrowed by a type predicate in filter()', () => {
     const isText = (value: string | number): value is string => typeof value === 'string';
     const join = () =>
       pipeline(

@@ -190,11 +190,11 @@ const RIGHT = [
   `pipeline(merge(posts, posts), tee(collect(), compose(dedupe(), csv({ path: 'a.csv', columns: ['id'] }))))`,
 ];
 
-describe('two stages in a row', () => {
+describe('two consecutive stages of a pipeline', () => {
   const calls = [...PAIRS.map(({ call }) => call), ...Object.keys(WRONG), ...RIGHT, OF_ROWS];
   const errors = errorsOf(BEFORE, Object.fromEntries(calls.map(call => [call, call])));
 
-  it('compile if the second reads the items of the first, and otherwise cause one error at the second', () => {
+  it('compile if the second reads the items of the first, and otherwise cause one error at the second stage', () => {
     for (const { reader, given, call } of PAIRS) {
       const found = errors.get(call)!.map(({ marked }) => marked);
       const expected = READ[reader]!.includes(given) ? [] : [expect.any(String)];
@@ -204,7 +204,7 @@ describe('two stages in a row', () => {
   });
 
   it.each(Object.entries(WRONG))(
-    'such as %s cause an error with advice',
+    'such as %s cause a compile error with advice',
     (call, [marked, says]) => {
       expect(errors.get(call)).toEqual([
         { marked, says: expect.stringMatching(/^Argument of type .* of type '"[^\n]*"'\.$/) },
@@ -213,7 +213,7 @@ describe('two stages in a row', () => {
     },
   );
 
-  it('of the caller that do not fit cause an error of one line with both types', () => {
+  it('written by the caller cause a compile error of one line with both types if they do not fit together', () => {
     expect(errors.get(OF_ROWS)).toEqual([
       {
         marked: 'ofRows',

@@ -21,7 +21,7 @@ type ItemOf<Columns extends { readonly [name: string]: { value(item: never): unk
   Parameters<Columns[keyof Columns]['value']>[0];
 
 describe('the types of table rows', () => {
-  it('follow from the columns, including those of the caller', () => {
+  it('follow from the columns, including custom columns of the caller', () => {
     const some = () =>
       pipeline(
         posts,
@@ -47,7 +47,7 @@ describe('the types of table rows', () => {
     >();
   });
 
-  it('follow from a whole table', () => {
+  it('follow from a whole table of columns', () => {
     const all = () => pipeline(buckets, map(tables.toRow(tables.counts)), collect());
     expectTypeOf(all).returns.resolves.toEqualTypeOf<
       {
@@ -68,7 +68,7 @@ describe('the types of table rows', () => {
     expectTypeOf(more).returns.toHaveProperty('count').toEqualTypeOf<bigint | null>();
   });
 
-  it('follow from the table for the items of each endpoint family', () => {
+  it('follow from the table that fits the items of each endpoint family', () => {
     expectTypeOf<CountBucket>().toExtend<ItemOf<typeof tables.counts>>();
     expectTypeOf<UsageRow>().toExtend<ItemOf<typeof tables.usage>>();
     expectTypeOf<Engaged<EngagementType, Count<CountAs>>>().toExtend<
@@ -77,7 +77,7 @@ describe('the types of table rows', () => {
     expectTypeOf<CountBucket>().not.toExtend<ItemOf<typeof tables.usage>>();
   });
 
-  it('can be used with the posts of routeByTag', () => {
+  it('are correct for the routed posts of routeByTag', () => {
     const routed = () =>
       pipeline(posts, routeByTag(), map(tables.toRow(['tag', tables.posts.id])), collect());
     expectTypeOf(routed).returns.resolves.toEqualTypeOf<

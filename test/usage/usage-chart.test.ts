@@ -31,7 +31,7 @@ posts: power
     );
   });
 
-  it('fits the requested width and height for any numbers', async () => {
+  it('has the requested width and height for any numbers', async () => {
     const days = Array.from({ length: 366 }, (_, i) => {
       const at = Date.UTC(2024, 0, 1) + i * DAY;
       const text = (ms: number) =>

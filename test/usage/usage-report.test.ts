@@ -42,7 +42,7 @@ describe('usage()', () => {
     );
   });
 
-  it('returns a typed report, without optional members that are absent', async () => {
+  it('returns a typed report, without optional members that the response lacks', async () => {
     const report = await reportOf();
     expect(report.account).toEqual({ name: 'acme', status: 'active' });
     const [publisher] = report.publishers;
@@ -58,7 +58,7 @@ describe('usage()', () => {
     );
   });
 
-  it('returns an empty report for dates more than twelve months ago', async () => {
+  it('accepts an empty report, which the service sends for dates more than twelve months ago', async () => {
     const report = await reportOf({ ...REPORT, publishers: [] });
     expect(report.publishers).toEqual([]);
     expect(usageTable(report)).toEqual([]);
@@ -78,7 +78,7 @@ describe('usage()', () => {
       { ...REPORT, publishers: [{ name: 'p', type: 'p', used: [span(1, '2024', '2025')] }] },
       '2024',
     ],
-  ])('rejects a report of another shape: %#', async (body, named) => {
+  ])('rejects a response that is not a report (case %#)', async (body, named) => {
     const error = await reportOf(body).catch(failure => failure);
     expect(error).toBeInstanceOf(DataError);
     expect(error.message).toContain(named);
@@ -104,7 +104,7 @@ describe('usage()', () => {
       await expect(without(name)).rejects.toThrow(`\`${name}\` is needed for usage reports`);
   });
 
-  it('sends at most 2 requests per minute for all callers', async () => {
+  it('sends at most 2 requests per minute for all callers together', async () => {
     const timing = impatient();
     server.otherwise = json(REPORT);
     const mine = acme({ timing });

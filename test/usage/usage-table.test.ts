@@ -59,7 +59,7 @@ describe('the table rows of a usage report', () => {
     expect(usageTable(report)[0]).toMatchObject({ threshold: 900, alert: 800 });
   });
 
-  it('are one per day if the report is daily', async () => {
+  it('contain one row per day if the report is daily', async () => {
     const days = [span(1, '202404300000', '202405010000'), span(2, '202405010000', '202405020000')];
     const [publisher] = REPORT.publishers;
     const report = await reportOf({

@@ -11,7 +11,7 @@ import { callbackOf, makeTokenStore } from './sign-in-folder.js';
 makeTokenStore();
 
 describe('the callback server of a sign-in', () => {
-  it('accepts the callback of its own request once, and no other', async () => {
+  it('accepts the callback of its own sign-in once, and no other request', async () => {
     const local = await localUser();
     const answers: [number, string][] = [];
     const visit = async (url: string | URL, init: RequestInit = {}) => {

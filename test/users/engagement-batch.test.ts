@@ -10,7 +10,7 @@ import { bySuite } from '../suite.js';
 import { unchecked } from '../unchecked.js';
 import { failureOf } from './failure-of.js';
 
-describe('a request of engagementTotals', () => {
+describe('a request that engagementTotals sends', () => {
   const server = new ScriptedServer();
   beforeEach(() => server.start());
   afterEach(() => server.stop());
@@ -75,7 +75,7 @@ describe('a request of engagementTotals', () => {
     expect((await engagementTotals(acme(), { ids })).totals).toEqual({ byPost: { 1: {} } });
   });
 
-  it('accepts errors about posts in each known form', async () => {
+  it('accepts the errors about posts in a response in each known form', async () => {
     server.script.push(
       json({
         byPost: { 300: { favorites: '1' } },
@@ -98,7 +98,7 @@ describe('a request of engagementTotals', () => {
     ]);
   });
 
-  it('does not affect the other requests if the service rejects it', async () => {
+  it('does not affect other requests of the same call if the service rejects it', async () => {
     const many = Array.from({ length: 500 }, (_, i) => String(i + 1));
     const refused = JSON.stringify({
       errors: [`Forbidden to access tweets for author id 7: ${many.slice(0, 250).join(', ')}`],
@@ -129,7 +129,7 @@ describe('a request of engagementTotals', () => {
     ]);
   });
 
-  it('fails if the service rejects it for a reason other than its posts', async () => {
+  it('makes the call fail if the service rejects it for a reason other than its posts', async () => {
     const errors = [
       'Forbidden to access tweets for author id 7: 20',
       'Forbidden to access metrics: retweets',
@@ -139,7 +139,7 @@ describe('a request of engagementTotals', () => {
     expect(server.received.length).toBe(1);
   });
 
-  it('is not sent without posts', async () => {
+  it('is not sent if the list of posts is empty', async () => {
     expect(await engagementTotals(acme(), { ids: [] })).toEqual({
       totals: { byPost: {} },
       errors: [],
@@ -170,7 +170,7 @@ describe('a request of engagementTotals', () => {
     expect(server.received).toEqual([]);
   });
 
-  it('is summed with the others for any number of posts and grouping', async () => {
+  it('returns counts that are summed with the counts of the other requests, for any number of posts and grouping', async () => {
     const bys: GroupBy[][] = [
       ['tweet.id'],
       ['engagement.type'],

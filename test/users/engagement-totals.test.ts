@@ -54,7 +54,7 @@ describe('engagement totals of the local service', () => {
     expect(exact.totals['by type'].favorites).toBe(12n);
   });
 
-  it('list each post without totals beside the totals of the others', async () => {
+  it('list each post without totals as an error beside the totals of the others', async () => {
     const { acme, token } = await signedIn();
     const { totals, errors } = await engagementTotals(acme, {
       token,
@@ -67,7 +67,7 @@ describe('engagement totals of the local service', () => {
     ]);
   });
 
-  it('reject if no post is accessible, but not if all posts are deleted', async () => {
+  it('are rejected if no post is accessible, but not if all posts are deleted', async () => {
     const { service, acme, token } = await signedIn();
     const error = await failureOf(engagementTotals(acme, { token, ids: [foreign] }));
     expect(error).toBeInstanceOf(AuthorizationError);
@@ -83,7 +83,7 @@ describe('engagement totals of the local service', () => {
     expect(revoked).toMatchObject({ failure: 'forbidden', authorId: '7' });
   });
 
-  it('reject for an application that is not approved, and for wrong secrets', async () => {
+  it('are rejected for an application that is not approved, and for wrong secrets', async () => {
     const unapproved = { key: 'unapproved-application', secret: 'unapproved-application-secret' };
     const local = await localUser([post(ONE)]);
     const other = local.as({ consumerKey: unapproved.key, consumerSecret: unapproved.secret });
@@ -137,14 +137,14 @@ describe('engagement totals of the local service', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  it('are requested with the token of the settings if none is passed', async () => {
+  it('are requested with the token in the settings if no token is passed', async () => {
     const { as, token } = await signedIn();
     const settled = as({ accessToken: token.token, accessTokenSecret: token.secret });
     expect((await engagementTotals(settled, { ids: [one] })).totals.byPost[one]?.replies).toBe('2');
     await expect(engagementTotals(as({}), { ids: [one] })).rejects.toThrow('MILLRACE_ACCESS_TOKEN');
   });
 
-  it('are requested at the rate that the service reports', async () => {
+  it('are requested at the rate that the service reports in its responses', async () => {
     const { as, token } = await signedIn([ONE], {
       limits: { engagementRate: { requests: 3, perMs: MINUTE } },
     });

@@ -68,7 +68,7 @@ async function batchesFrom(
 }
 
 describe('engagement()', () => {
-  it('adds the totals to each activity in order, and forwards each cursor after its items', async () => {
+  it('adds the totals to each activity, in order, and forwards each cursor after the items before it', async () => {
     answerAll();
     const items = Array.from({ length: 600 }, (_, i) => activity(i + 1));
     const batches = await batchesFrom(
@@ -105,7 +105,7 @@ describe('engagement()', () => {
     expect(server.received.map(asked)).toEqual([['1', '2']]);
   });
 
-  it('adds the reason to activities without totals, and continues', async () => {
+  it('adds the reason to an activity without totals, and continues', async () => {
     const forbidden = { errors: ['Forbidden to access tweets for author id 7: 4'] };
     server.script.push(
       json({
@@ -129,7 +129,7 @@ describe('engagement()', () => {
     ]);
   });
 
-  it('does not wait for more items to fill a request if the source is slow', async () => {
+  it('sends a request without waiting for more items if the source is slow', async () => {
     answerAll();
     let more = () => {};
     const source = new Flow<Activity>(async function* () {
@@ -254,7 +254,7 @@ describe('engagement()', () => {
   });
 });
 
-describe('coalesce', () => {
+describe('coalesce, which joins small batches,', () => {
   it('keeps the order of items and cursors', async () => {
     const batch = fc.record({
       count: fc.integer({ min: 0, max: 12 }),

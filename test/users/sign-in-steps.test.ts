@@ -50,7 +50,7 @@ describe('the three steps of an OAuth sign-in', () => {
     expect(shown).not.toContain(user.secret.reveal());
   });
 
-  it('use a PIN if there is no callback', async () => {
+  it('use a PIN if the application has no callback', async () => {
     const { service, acme } = await localUser();
     const token = await requestToken(acme, { callback: 'oob' });
     const { pin } = (await service.oauth.approve(token.token, ANN)) as { pin: string };
@@ -126,7 +126,7 @@ describe('the error of an OAuth sign-in step', () => {
   });
 
   it.each([-6 * 365 * DAY, 0, 6 * 365 * DAY])(
-    'does not occur with a local clock %i ms off if the time of the service is known',
+    'does not occur, even with a local clock %i ms off, if the time of the service is known',
     async offMs => {
       const { service, as } = await localUser();
       const timing = { ...realTime, now: () => NOW + offMs };
@@ -198,7 +198,7 @@ describe('the requests of an OAuth sign-in', () => {
   const call = () => accessToken(acme(), { token, verifier: 'canary-verifier' });
   const GRANT = 'oauth_token=a&oauth_token_secret=b&user_id=7&screen_name=ann';
 
-  describe('sent four times', () => {
+  describe('that are sent four times because of failures', () => {
     beforeEach(async () => {
       server.script.push(
         reset,
@@ -209,7 +209,7 @@ describe('the requests of an OAuth sign-in', () => {
       await call();
     });
 
-    it('have different nonces and signatures', () => {
+    it('have a different nonce and signature each time', () => {
       const headers = server.received.map(({ headers }) => String(headers.authorization));
       const all = (name: string) =>
         headers.map(header => RegExp(`${name}="([^"]+)"`).exec(header)?.[1]);
@@ -217,7 +217,7 @@ describe('the requests of an OAuth sign-in', () => {
       expect(new Set(all('oauth_signature')).size).toBe(4);
     });
 
-    it('have the same form fields', () => {
+    it('have the same form fields each time', () => {
       expect(server.received.length).toBe(4);
       for (const { method, url, body, headers } of server.received) {
         expect([method, url]).toEqual(['POST', '/prefix/oauth/access_token']);
@@ -226,7 +226,7 @@ describe('the requests of an OAuth sign-in', () => {
       }
     });
 
-    it('contain the token only in the form', () => {
+    it('contain the token only in the form, not in the header', () => {
       // RFC 5849 section 3.2 forbids repeating parameters.
       for (const { headers } of server.received)
         expect(headers.authorization).not.toMatch(/oauth_token=|oauth_verifier/);
@@ -253,7 +253,7 @@ describe('the requests of an OAuth sign-in', () => {
     expect(header.get('oauth_signature')).toBe(signatureOf(signed, 'canary-consumer', ''));
   });
 
-  it('fail for a response without a token, without showing the response', async () => {
+  it('make the sign-in fail for a response without a token, without showing the response', async () => {
     for (const [answer, missing] of [
       ['', 'oauth_token'],
       ['<html>canary-token</html>', 'oauth_token'],
@@ -297,14 +297,14 @@ describe('the requests of an OAuth sign-in', () => {
     ],
     ['<html>no</html>', 'other'],
     ['', 'other'],
-  ])('classify the response %s as %s', async (body, failure) => {
+  ])('cause an error that classifies the response %s as %s', async (body, failure) => {
     server.script.push(status(401, body));
     const error = await errorOf(call());
     expect(error.failure).toBe(failure);
     expect(error.authorId).toBe(failure === 'forbidden' ? '12' : undefined);
   });
 
-  it('classify an error correctly even if a secret is a word of its message', async () => {
+  it('cause an error that is classified correctly even if a secret is a word of its message', async () => {
     server.script.push(status(401, '{"errors":["Request token not found"]}'));
     const token = { token: 'Request', secret: new Secret('token') };
     const error = await errorOf(accessToken(acme(), { token, verifier: 'not' }));

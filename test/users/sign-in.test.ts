@@ -59,7 +59,7 @@ describe('signIn()', () => {
     expect(JSON.parse(await readFile(store, 'utf8')).token).toBe(fresh.token.reveal());
   });
 
-  it('does not wait for the function `open`, but rejects with its error', async () => {
+  it('does not wait for the promise of `open`, but rejects with the error of `open`', async () => {
     const { acme, consent } = await localUser();
     await signIn(acme, {
       open(address) {
@@ -78,7 +78,7 @@ describe('signIn()', () => {
     expect(await failureOf(signIn(acme, throwing))).toBe(failure);
   });
 
-  it('prints the URL to standard error without the function `open`', async () => {
+  it('prints the URL to standard error if the function `open` is not passed', async () => {
     const { acme, consent } = await localUser();
     const write = vi.spyOn(process.stderr, 'write').mockImplementation(() => true);
     try {
@@ -139,7 +139,7 @@ describe('signIn()', () => {
       expect(await refusesConnections(state.callback as URL)).toBe(true);
     });
 
-    it('does not start after an abort', async () => {
+    it('does not start if it was aborted before', async () => {
       const { local } = await begun();
       const reason = new Error('enough');
       const before = { signal: AbortSignal.abort(reason), open: never };
@@ -169,7 +169,7 @@ describe('signIn()', () => {
     );
   });
 
-  it('requires the keys of an application', async () => {
+  it('throws if the account lacks the keys of an application', async () => {
     const { as } = await localUser();
     const { consumerKey: _, ...rest } = as({}).settings;
     await expect(
@@ -193,7 +193,7 @@ describe('the stored tokens of signIn()', () => {
     ['without a secret', (text: string) => text.replace(/"secret": "[^"]+"/, '"secret": ""')],
     ['of another application', (text: string) => text.replace('local-app', 'other-app')],
     ['of another address', (text: string) => text.replace('http://127.0.0.1', 'https://a.test')],
-  ])('cause an error and remain unchanged if they are %s', async (_how, change) => {
+  ])('cause an error and remain unchanged if their file is %s', async (_how, change) => {
     const { acme, consent } = await stored();
     const before = await readFile(store, 'utf8');
     const after = change(before);
@@ -210,7 +210,7 @@ describe('the stored tokens of signIn()', () => {
   });
 
   it.skipIf(process.platform === 'win32')(
-    'cause an error if other users can read them',
+    'cause an error if other users of the machine can read them',
     async () => {
       const { acme } = await stored();
       await chmod(store, 0o640);
@@ -238,7 +238,7 @@ describe('the stored tokens of signIn()', () => {
     expect(isFolder.message).toContain('is not a file');
   });
 
-  it('have the file mode 0600 whatever the umask', async () => {
+  it('are in a file with the mode 0600 whatever the umask', async () => {
     const { acme, consent } = await localUser();
     for (const umask of [0o000, 0o077, 0o777]) {
       const before = process.umask(umask);

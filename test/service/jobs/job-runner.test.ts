@@ -133,7 +133,7 @@ describe('a job in the local service', () => {
     });
   });
 
-  it('changes its status at the scheduled times, however far the clock is moved at once', async () => {
+  it('changes its status at the scheduled times, however far the clock is moved', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.create();
     await jobs.move(5 * DAY);

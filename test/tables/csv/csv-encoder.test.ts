@@ -12,7 +12,7 @@ const encoder = () =>
   CSV_ROWS.create({ columns: COLUMNS, invalidValues: 'error', escapesFormulas: false });
 
 describe('encoded CSV rows', () => {
-  it('contain the values of their own posts if two encoders are used in turn', () => {
+  it('contain the values of the right posts if two encoders are used in turn', () => {
     const line = toCsv([...COLUMNS]);
     const [first, second] = [encoder(), encoder()];
     const [a, b, c, d] = POSTS as [Buffer, Buffer, Buffer, Buffer];
@@ -30,7 +30,7 @@ describe('encoded CSV rows', () => {
     expect(String(ofSecond)).toBe(`${lineB}${lineD}`);
   });
 
-  it('are complete even if some are longer than the buffer', () => {
+  it('are complete even if some rows are longer than the buffer', () => {
     const line = toCsv(['id', 'text']);
     const posts = [10, 100_000, 50_000, 140_000, 200_000, 5].map((length, index) =>
       Buffer.from(

@@ -13,7 +13,7 @@ describe('csvRow', () => {
     );
   });
 
-  it('prints any values so that csv-parse returns them', () => {
+  it('prints any values so that csv-parse returns the same values', () => {
     const text = fc.string({ unit: fc.constantFrom('a', '"', ',', '\r', '\n', ' ', '=', 'é') });
     const value = fc.oneof(text, fc.constant(null), fc.bigInt(), fc.boolean(), fc.double());
     fc.assert(
@@ -44,12 +44,12 @@ describe('a CSV row', () => {
     expect(csvRow(['\\.', 'a\\.'], false)).toBe('"\\.",a\\.\r');
   });
 
-  it('is never a blank line, which readers skip', () => {
+  it('is never a blank line, which readers would skip', () => {
     expect(csvRow([null], false)).toBe('""\r');
     expect(csvRow([null, null], false)).toBe(',\r');
   });
 
-  it('contains lists as JSON that every parser accepts', () => {
+  it('contains lists as JSON that any JSON parser accepts', () => {
     expect(csvField(['a\ud800b', '\udc00', '😀'], false)).toBe(
       '"[""a\ufffdb"",""\ufffd"",""😀""]"',
     );
@@ -59,7 +59,7 @@ describe('a CSV row', () => {
   });
 });
 
-describe('a CSV field that a spreadsheet would run as a formula', () => {
+describe('a CSV field that a spreadsheet would treat as a formula', () => {
   it.each(['=1', '+1', '-1', '@a', '\ta', '\ra', '\na', '＝1', '＋1', '－1', '＠a'])(
     'starts with an apostrophe if formulas are escaped: %j',
     text => {
@@ -68,7 +68,7 @@ describe('a CSV field that a spreadsheet would run as a formula', () => {
     },
   );
 
-  it.each(['a=1', '1-1', '', ' =1'])('is not %j', text => {
+  it.each(['a=1', '1-1', '', ' =1'])('is not the field %j', text => {
     expect(csvField(text, true)).toBe(csvField(text, false));
   });
 

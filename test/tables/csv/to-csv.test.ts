@@ -45,7 +45,7 @@ describe('tables.toCsv', () => {
     expect(bytes.map(one => print(new Activity(one)))).toEqual(alone);
   });
 
-  it('quotes a single column from the bytes of a post like csvRow does', () => {
+  it('quotes a single column in the same way as csvRow', () => {
     const made = toCsv(['text']);
     const tags = toCsv(['hashtags']);
     const reader = rowReader('tables.toCsv', listColumns(['text']), 'error');
@@ -68,13 +68,13 @@ describe('tables.toCsv', () => {
     expect(tagged).toBe(`"a ""quoted"", tag",${activity!.id}\r\n`);
   });
 
-  it('can be called any number of times', () => {
+  it('may be called any number of times', () => {
     const made = Array.from({ length: 200 }, () => toCsv());
     const activity = new Activity(line(0));
     expect(new Set(made.map(one => one(activity))).size).toBe(1);
   });
 
-  it('prints a post completely that is larger than its memory', () => {
+  it('prints a post completely even if it is larger than the memory of the encoder', () => {
     const text = 'ü'.repeat(800_000);
     const post = JSON.stringify({
       created_at: 'Mon Oct 03 12:00:00 +0000 2022',
@@ -85,7 +85,7 @@ describe('tables.toCsv', () => {
     expect(toCsv(['text', 'id'])(new Activity(Buffer.from(post)))).toBe(`${text},12\r\n`);
   });
 
-  it('prints custom columns next to those of posts', () => {
+  it('prints custom columns next to columns of posts', () => {
     const length = { name: 'length', type: 'int32', value: (post: Activity) => post.text.length };
     const [activity] = samplePosts(Date.UTC(2022, 9, 3), { postsPerMinute: 1 });
     const row = toCsv<Activity>(['id', { ...length, type: 'int32' }])(activity!);
@@ -99,7 +99,7 @@ describe('tables.toCsv', () => {
     },
   );
 
-  it('prints later posts after it threw for one', () => {
+  it('prints later posts correctly after it threw for one', () => {
     const good = new Activity(line(0));
     const expected = print(good);
     expect(() => print(new Activity(Buffer.from('{"id_str":"1","text":')))).toThrow(DataError);

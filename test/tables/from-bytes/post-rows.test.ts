@@ -139,7 +139,7 @@ function placesIn(value: unknown, found: (Members | unknown[])[] = []): (Members
   return found;
 }
 
-describe('the row of columns read from the bytes of a post', () => {
+describe('a table row read from the bytes of a post', () => {
   it('equals that of the parsed post, in both formats', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes }) => expectSame(bytes)),
@@ -211,7 +211,7 @@ describe('the row of columns read from the bytes of a post', () => {
     );
   });
 
-  it('is read from output of the service and other tools without parsing the post', () => {
+  it('is read from generated posts and posts of other tools without parsing the post', () => {
     const corpus = new SecondCorpus(3);
     const others = Array.from({ length: bySuite(50, 200) }, (_, index) =>
       corpus.line(1.7e12 + index),
@@ -385,7 +385,7 @@ describe('the row of columns read from the bytes of a post', () => {
   });
 
   it.each(['error', 'null'] as const)(
-    'contains no value of a post if a later value of it does not fit its column: %s',
+    'contains no value of a post if a later value of that post does not fit its column: %s',
     invalid => {
       const columns = ['id', 'text', 'favorite_count'] as const;
       const good = (id: number) =>
@@ -416,7 +416,7 @@ describe('the row of columns read from the bytes of a post', () => {
     },
   );
 
-  it('causes an error for a value that does not fit its column, or contains null instead', () => {
+  it('contains null for a value that does not fit its column if invalid values become null, and otherwise causes an error', () => {
     const post = Buffer.from(
       '{"id":7,"id_str":"7","created_at":"x","user":{},"favorite_count":1.5}',
     );
@@ -430,7 +430,7 @@ describe('the row of columns read from the bytes of a post', () => {
 
   const folder = process.env.MILLRACE_REAL_DATA ?? '';
   it.skipIf(folder === '')(
-    'equals that of the parsed post for real posts (MILLRACE_REAL_DATA)',
+    'equals that of the parsed post for real posts (needs MILLRACE_REAL_DATA)',
     () => {
       for (const file of readdirSync(path.join(folder, 'posts')))
         for (const line of readFileSync(path.join(folder, 'posts', file), 'utf8')

@@ -48,7 +48,7 @@ describe('the statistics of a Parquet column chunk', () => {
     },
   );
 
-  it('contain -0 and 0 as the bounds of a zero', async () => {
+  it('contain -0 and 0 as the bounds if the only value is a zero', async () => {
     for (const zero of [0, -0]) {
       const { bounds } = (await written('double', [[zero]])).chunk.statistics!;
       expect(Buffer.from(bounds!.min)).toEqual(double(-0));
@@ -56,7 +56,7 @@ describe('the statistics of a Parquet column chunk', () => {
     }
   });
 
-  it('contain strings in byte order, even if they start alike or are long', async () => {
+  it('contain strings in byte order, even if the strings start alike or are long', async () => {
     const start = fc.constantFrom(
       '',
       'abcdefg',

@@ -35,7 +35,7 @@ describe('a Parquet column chunk', () => {
     },
   );
 
-  it('has no dictionary if most values differ, even if a sample does not show it', async () => {
+  it('has no dictionary if most values differ, even if a sample of the values repeats', async () => {
     const ids = Array.from({ length: 3_000 }, (_, n) => `${1_500_000_000_000 + n * 7}`);
     const { chunk, values } = await written('string', [ids]);
     expect(values).toEqual(ids);
@@ -50,7 +50,7 @@ describe('a Parquet column chunk', () => {
     expect(other.chunk.hasDictionary).toBe(false);
   });
 
-  it('has a dictionary if only the values of the first or the last block differ', async () => {
+  it('has a dictionary if the values differ only in the first or the last block', async () => {
     const different = Array.from({ length: 1_000 }, (_, n) => `a text with the number ${n}`);
     const same = Array.from({ length: 9 }, () => different.map(() => 'the same text'));
     for (const blocks of [
@@ -87,7 +87,7 @@ describe('a Parquet column chunk', () => {
     expect(firstOther(values, all)).toBe(-1);
   });
 
-  it('has a dictionary only if it halves the size', async () => {
+  it('has a dictionary only if the dictionary halves the size', async () => {
     const numbers = (different: number) => Array.from({ length: 1_200 }, (_, n) => n % different);
     // A plain value needs 4 bytes. For 200 values, a dictionary needs 800 bytes and indices of 8
     // bits. For 300 values, it needs 1,200 bytes and indices of 9 bits.
@@ -95,7 +95,7 @@ describe('a Parquet column chunk', () => {
     expect((await written('int32', [numbers(300)])).chunk.hasDictionary).toBe(false);
   });
 
-  it('has a page for each MiB of values, and further pages for many nulls', async () => {
+  it('has one page per MiB of values, and more pages for many nulls', async () => {
     const texts = Array.from({ length: 3_000 }, (_, n) => `${n} `.padEnd(1_000, `${n * 31}`));
     const long = await written('string', [texts]);
     expect(long.values).toEqual(texts);

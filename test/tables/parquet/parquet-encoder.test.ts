@@ -168,7 +168,7 @@ describe('Parquet files written by threads', () => {
     expect(chunks).toHaveBeenCalled();
   });
 
-  it('have more row groups if memory is short, and still all rows', async () => {
+  it('have more row groups if memory is short, but contain all rows', async () => {
     const folder = await temporaryFolder();
     const inputs = await store(
       path.join(folder, 'in'),
@@ -189,7 +189,7 @@ describe('Parquet files written by threads', () => {
     }
   });
 
-  it('with a checkpoint are complete after an abort at any point', async () => {
+  it('with a checkpoint are complete after a run that was aborted at any point is continued', async () => {
     const folder = await temporaryFolder();
     const inputs = await store(
       path.join(folder, 'in'),

@@ -30,7 +30,7 @@ const PIECE = fc.oneof(
 );
 
 describe('the Snappy encoder', () => {
-  it('writes data with near and far repeats that another implementation reads', () => {
+  it('writes data with near and far repeats so that another implementation reads them', () => {
     fc.assert(
       fc.property(
         fc.array(PIECE, { minLength: 1, maxLength: 6 }),
@@ -45,7 +45,7 @@ describe('the Snappy encoder', () => {
 
   // A page that contains one string is four bytes longer than the string.
   it.each([4, 5, 14, 15, 16, 59, 60, 61, 255, 256, 257, 65_535, 65_536, 70_000, 300_000])(
-    'writes %i equal or different bytes that another implementation reads',
+    'writes %i equal or different bytes so that another implementation reads them',
     length => {
       let random = '';
       let state = 1;
