@@ -126,7 +126,7 @@ export class LazyObject {
    */
   seekFromEnd(key: string): boolean {
     const start = keyNearEnd(this.#bytes, key);
-    const span = start === -1 ? undefined : spanAt(this.#bytes, start);
+    const span = start === -1 ? undefined : spanAt(this.#bytes, start, key);
     if (span === undefined) return false;
     this.#members.push(start, start + key.length + 2, ...span);
     return true;
@@ -150,10 +150,7 @@ export class LazyObject {
     const start = this.#members[index]!;
     const end = this.#members[index + 1]!;
     if (start < 0) return decodeString(this.#bytes, -start, end) === key;
-    if (end - start - 2 !== key.length) return false;
-    for (let at = 0; at < key.length; at++)
-      if (this.#bytes[start + 1 + at] !== key.charCodeAt(at)) return false;
-    return true;
+    return end - start - 2 === key.length && isStringAt(this.#bytes, start, key);
   }
 
   /** Reads one more member. Returns false at the end of the object. */
@@ -203,23 +200,78 @@ export class LazyObject {
  */
 export function spanNearEnd(bytes: Buffer, key: string): readonly [number, number] | undefined {
   const member = keyNearEnd(bytes, key);
-  return member === -1 ? undefined : spanAt(bytes, member);
+  return member === -1 ? undefined : spanAt(bytes, member, key);
+}
+
+/**
+ * Returns the position of the value of a member of an object, such as `matching_rules` in `gnip`. The object
+ * must be a top-level member near the end of the document between `start` and `end`. Returns `undefined` if
+ * the object is not there or does not have the member.
+ */
+export function spanInObjectNearEnd(
+  bytes: Buffer,
+  [object, key]: readonly [string, string],
+  start: number,
+  end: number,
+): readonly [number, number] | undefined {
+  const member = keyNearEnd(bytes, object, start, end);
+  if (member === -1) return undefined;
+  const brace = valueStart(bytes, member);
+  if (bytes[brace] !== OPEN_OBJECT) return undefined;
+  const after = afterValue(bytes, brace);
+  const next = afterSpace(bytes, after);
+  const close =
+    bytes[next] === COMMA ? readMembers(bytes, afterSpace(bytes, next + 1)).after : next;
+  if (!isEndOfObject(bytes, close, end)) return undefined;
+  const last = keyNearEnd(bytes, key, brace, after);
+  const inner = readMembers(bytes, last === -1 ? afterSpace(bytes, brace + 1) : last, key);
+  return inner.after === after - 1 ? inner.span : undefined;
 }
 
 /** Returns the position of the value of the member at `member`, if it is at the top level. */
-function spanAt(bytes: Buffer, member: number): readonly [number, number] | undefined {
+function spanAt(bytes: Buffer, member: number, key: string): readonly [number, number] | undefined {
+  const { span, after } = readMembers(bytes, member, key);
+  return isEndOfObject(bytes, after, bytes.length) ? span : undefined;
+}
+
+/**
+ * Reads the members from `member` to the end of their object. Returns the position after the last value,
+ * where a closing brace should be, and the position of the value of the first member that has the key.
+ */
+function readMembers(
+  bytes: Buffer,
+  member: number,
+  key?: string,
+): { readonly after: number; readonly span: readonly [number, number] | undefined } {
   let span: readonly [number, number] | undefined;
   while (true) {
-    const start = afterSpace(bytes, afterSpace(bytes, afterString(bytes, member)) + 1);
+    const start = valueStart(bytes, member);
     const end = afterValue(bytes, start);
-    span ??= [start, end];
-    const next = afterSpace(bytes, end);
-    if (bytes[next] !== COMMA)
-      return bytes[next] === CLOSE_OBJECT && afterSpace(bytes, next + 1) === bytes.length
-        ? span
-        : undefined;
-    member = afterSpace(bytes, next + 1);
+    if (span === undefined && key !== undefined && isStringAt(bytes, member, key))
+      span = [start, end];
+    const after = afterSpace(bytes, end);
+    if (bytes[after] !== COMMA) return { after, span };
+    member = afterSpace(bytes, after + 1);
   }
+}
+
+/** Returns the position of the value of the member at `member`. */
+function valueStart(bytes: Buffer, member: number): number {
+  return afterSpace(bytes, afterSpace(bytes, afterString(bytes, member)) + 1);
+}
+
+/** Whether the string at `start` is written as the characters of `text` between quotes. */
+function isStringAt(bytes: Buffer, start: number, text: string): boolean {
+  const { length } = text;
+  if (bytes[start + length + 1] !== QUOTE) return false;
+  for (let at = 0; at < length; at++)
+    if (bytes[start + 1 + at] !== text.charCodeAt(at)) return false;
+  return true;
+}
+
+/** Whether a closing brace is at a position before `end`, and only white space is between them. */
+function isEndOfObject(bytes: Buffer, at: number, end: number): boolean {
+  return at < end && bytes[at] === CLOSE_OBJECT && afterSpace(bytes, at + 1) >= end;
 }
 
 /**

@@ -12,7 +12,7 @@ import { excerpt } from '../json/excerpt.js';
 import { LazyObject } from '../json/lazy-object.js';
 import type { JsonRecord, OnDamaged } from '../json/records.js';
 import { Activity } from '../post/activity.js';
-import { leadingIdStart } from '../post/bytes/ids.js';
+import { leadingIdStart, leadingTagIdStart } from '../post/bytes/ids.js';
 import { type InStreamMessage, parseInStreamMessage } from '../post/in-stream-message.js';
 
 /** Options of `activities`: what to do with messages of the service and with damaged records. */
@@ -44,7 +44,8 @@ const OPTIONS = {
 export const POSTS: RecordKind<Activity> = {
   name: 'posts',
   mark: (content, start, end) => {
-    const digits = leadingIdStart(content, start);
+    let digits = leadingIdStart(content, start);
+    if (digits === -1) digits = leadingTagIdStart(content, start);
     // A record that starts with an id cannot be a message of the service.
     if (digits !== -1) return digits - start;
     return parseInStreamMessage(content.subarray(start, end)) === undefined ? 0 : -1;

@@ -6,7 +6,8 @@ import type { Rows } from '../files/rows.js';
 import type { Operator } from '../flow/flow.js';
 import { checkActivities } from '../flow/wrong-item.js';
 import type { Activity, Routed } from '../post/activity.js';
-import { matchesAtEnd } from '../post/matching-rules.js';
+import { isInTagId } from '../post/bytes/ids.js';
+import { matchesAtEnd, matchesInGnipAtEnd } from '../post/matching-rules.js';
 
 /** Options of `routeByTag`: the tag for activities that have none. */
 export interface RouteByTagOptions {
@@ -60,10 +61,12 @@ export const TAGS: RecordColumn<RowTags, undefined> = {
       for (let row = 0; row < count; row++) {
         const length = lengths[row]!;
         if (length === 0) continue;
-        // Reads the rules only from the member that the post's own format uses for them. A post may have an
-        // unrelated member with the name that the other format uses.
-        const matches =
-          marks[row] === 0 ? undefined : matchesAtEnd(content, starts[row]!, starts[row]! + length);
+        const start = starts[row]!;
+        const mark = marks[row]!;
+        // The two formats have the rules in different members. A post may have an unrelated member with the
+        // name that the other format uses.
+        const matchesOf = isInTagId(content, start + mark) ? matchesInGnipAtEnd : matchesAtEnd;
+        const matches = mark === 0 ? undefined : matchesOf(content, start, start + length);
         const { tags } = matches ?? (rows.item(row) as Activity);
         let set = numbers.get(tags);
         if (set === undefined) {

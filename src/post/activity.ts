@@ -12,6 +12,7 @@ import {
   type Matches,
   type MatchingRule,
   matchesAtEnd,
+  matchesInGnipAtEnd,
   NO_MATCHES,
   type PlaceOfRules,
   parseMatches,
@@ -386,7 +387,7 @@ export class Activity {
     // The rules are in `gnip` in one format, and at the top level in the other format. Both places are
     // accepted for either format. The rules are usually at the end of the post, so the end is searched first.
     const inGnip = this.#readsGnip;
-    const last = inGnip ? this.#matchesInLastGnip() : matchesAtEnd(this.raw);
+    const last = inGnip ? matchesInGnipAtEnd(this.raw) : matchesAtEnd(this.raw);
     if (last !== undefined) return last;
     if (this.#lacks(RULES)) return NO_MATCHES;
     const root = this.#root;
@@ -394,13 +395,6 @@ export class Activity {
       ? (root.object('gnip')?.span('matching_rules') ?? root.span('matching_rules'))
       : (root.span('matching_rules') ?? root.object('gnip')?.span('matching_rules'));
     return span === undefined ? NO_MATCHES : parseMatches(this.raw, ...span);
-  }
-
-  /** Returns the rules in `gnip`, if `gnip` is near the end of the post and has rules. */
-  #matchesInLastGnip(): Matches | undefined {
-    if (!this.#root.seekFromEnd('gnip')) return undefined;
-    const span = this.#root.object('gnip')?.span('matching_rules');
-    return span === undefined ? undefined : parseMatches(this.raw, ...span);
   }
 
   /** The key of the member that holds the retweeted post. `undefined` if the post is not a retweet. */

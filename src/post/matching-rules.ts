@@ -1,7 +1,12 @@
 import { OptionError } from '../base/errors.js';
 import { isRecord } from '../base/record.js';
 import { parseExact } from '../json/exact-ids.js';
-import { keyNearEnd, type LazyObject, spanNearEnd } from '../json/lazy-object.js';
+import {
+  keyNearEnd,
+  type LazyObject,
+  spanInObjectNearEnd,
+  spanNearEnd,
+} from '../json/lazy-object.js';
 import { BytesMap } from './bytes/bytes-map.js';
 
 /** A rule that a post matched, as the post lists it. */
@@ -66,6 +71,19 @@ export function matchesAtEnd(
   // cached.
   if (span[1] === document.length - 1) known.set(bytes, rest, end, matches);
   return matches;
+}
+
+/**
+ * Like `matchesAtEnd`, for the `activity_streams` format, which has the rules in the member `gnip`. Returns
+ * `undefined` also if `gnip` has no rules.
+ */
+export function matchesInGnipAtEnd(
+  bytes: Buffer,
+  start = 0,
+  end: number = bytes.length,
+): Matches | undefined {
+  const span = spanInObjectNearEnd(bytes, ['gnip', MEMBER], start, end);
+  return span && parseMatches(bytes, ...span);
 }
 
 /**

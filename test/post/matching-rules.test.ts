@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { OptionError } from '../../src/base/errors.js';
 import {
   matchesAtEnd,
+  matchesInGnipAtEnd,
   parseMatches,
   printMatchingRule,
   printMatchingRules,
@@ -53,6 +54,38 @@ describe('the matching rules of a post', () => {
         expect(matchesAtEnd(bytes, length + 1, 2 * length + 1)?.rules).toEqual(given);
       }),
     );
+  });
+
+  it('are found in `gnip` at the end of one document in a block of several', () => {
+    const before = fc.constantFrom('', '"urls":[{"matching_rules":[{"tag":"in a link"}]}],');
+    const after = fc.constantFrom('', ' , "language" : {"value":"}"}');
+    const rest = fc.constantFrom('', ',"editable":true', ' , "a" : [ "]}" ] ');
+    fc.assert(
+      fc.property(rules, before, after, rest, (given, ...[first, last, end]) => {
+        const gnip = `{${first}"matching_rules":${printMatchingRules(given)}${last}}`;
+        const document = `{"object":{"gnip":{"matching_rules":[]}},"gnip":${gnip}${end}}`;
+        const bytes = Buffer.from(`${document}\n${document}\n`);
+        const length = Buffer.byteLength(document);
+        expect(matchesInGnipAtEnd(bytes, length + 1, 2 * length + 1)?.rules).toEqual(given);
+        expect(matchesInGnipAtEnd(bytes, 0, length)?.rules).toEqual(given);
+      }),
+    );
+  });
+
+  it.each([
+    '{"a":1,"object":{"x":1,"gnip":{"matching_rules":[{"tag":"a"}]}}}',
+    '{"a":1,"gnip":{"urls":[{"x":1,"matching_rules":[{"tag":"a"}]}]}}',
+    '{"a":1,"gnip":{"x":1,"y":{"x":1,"matching_rules":[{"tag":"a"}]},"z":1}}',
+    '{"a":1,"gnip":{}}',
+    '{"a":1,"gnip":[{"matching_rules":[{"tag":"a"}]}]}',
+    '{"a":1,"gnip":{"matching_rules":[{"tag":"a"}]}',
+    '{"a":1,"gnip":{"matching_rules":[{"tag":"a"}]},"b":1',
+    '{"a":1,"gnip":{"matching_rules":[{"tag":"a"}',
+    '{"a":",\\"gnip\\":{\\"matching_rules\\":[]}"}',
+  ])('are not found in the `gnip` of %s', document => {
+    expect(matchesInGnipAtEnd(Buffer.from(document))).toBeUndefined();
+    const block = Buffer.from(`${document}\n{"id":1}\n`);
+    expect(matchesInGnipAtEnd(block, 0, document.length)).toBeUndefined();
   });
 
   it('are not found inside a string', () => {

@@ -1,6 +1,7 @@
 import {
   afterDigits,
   BACKSLASH,
+  COLON,
   isDigit,
   isTextAt,
   LF,
@@ -88,11 +89,14 @@ const FIRST_KEY = bytesOf('{"created_at"');
 const NUMBER_KEY = bytesOf(',"id":');
 const ID_KEY = bytesOf(',"id_str":"');
 const LAST = bytesOf('"}');
-/** The pattern for the start of a post in the `original` format. */
+/** The patterns for the start of a post in the `original` and in the `activity_streams` format. */
 const START = bytesOf(
   ...['{"created_at":', OPTIONAL_SPACE, '"', TIME, '",', OPTIONAL_SPACE],
   ...['"id":', OPTIONAL_SPACE, DIGITS, ',', OPTIONAL_SPACE],
   ...['"id_str":', OPTIONAL_SPACE, '"', DIGITS, '"'],
+);
+const START_OF_STREAMS = bytesOf(
+  ...['{"id":', OPTIONAL_SPACE, '"tag:search.twitter.com,2005:', DIGITS, '"'],
 );
 
 function bytesOf(...pieces: readonly (string | number)[]): Uint8Array {
@@ -113,14 +117,35 @@ export function leadingId(json: Buffer): string | undefined {
 
 /**
  * Returns the position of the digits that `leadingId` returns, in a document that begins at `start`. Returns
- * -1 if there is no such id. A quote follows the digits. Never reads beyond the line. A single loop handles
- * all kinds of bytes. V8 would take three times as long to compile separate functions.
+ * -1 if there is no such id. A quote follows the digits. Never reads beyond the line.
  */
 export function leadingIdStart(json: Buffer, start = 0): number {
+  return digitsIn(json, start, START);
+}
+
+/**
+ * Like `leadingIdStart`, for a post in the `activity_streams` format. Its first member is the id, such as
+ * `tag:search.twitter.com,2005:1050118621198921728`.
+ */
+export function leadingTagIdStart(json: Buffer, start: number): number {
+  return digitsIn(json, start, START_OF_STREAMS);
+}
+
+/** Whether `leadingTagIdStart` has found these digits, and not `leadingIdStart`. */
+export function isInTagId(json: Buffer, digits: number): boolean {
+  return json[digits - 1] === COLON;
+}
+
+/**
+ * Returns the position of the last digits of a pattern if the bytes at `start` match the pattern, otherwise
+ * -1. A single loop handles all kinds of bytes. V8 would take three times as long to compile separate
+ * functions.
+ */
+function digitsIn(json: Buffer, start: number, pattern: Uint8Array): number {
   let at = start;
   let digits = -1;
-  for (let index = 0; index < START.length; index++) {
-    const expected = START[index];
+  for (let index = 0; index < pattern.length; index++) {
+    const expected = pattern[index];
     if (expected === OPTIONAL_SPACE) {
       if (json[at] === SPACE) at++;
     } else if (expected === TIME) {

@@ -2,7 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LazyObject } from '../../../src/json/lazy-object.js';
 import { Activity } from '../../../src/post/activity.js';
-import { IdNumber, leadingId, trailingId } from '../../../src/post/bytes/ids.js';
+import {
+  IdNumber,
+  isInTagId,
+  leadingId,
+  leadingTagIdStart,
+  trailingId,
+} from '../../../src/post/bytes/ids.js';
 import { bySuite } from '../../suite.js';
 import { arbitraryPost, writePost } from '../arbitrary-post.js';
 import { postModel } from '../post-model.js';
@@ -138,6 +144,35 @@ describe('leadingId', () => {
     expect(leadingId(Buffer.from(text))).toBe('12');
     for (let end = 0; end < text.length; end++)
       expect(leadingId(Buffer.from(text.slice(0, end)))).toBeUndefined();
+  });
+});
+
+describe('leadingTagIdStart', () => {
+  it('returns the position of the id of every post that the service prints as activity_streams', () => {
+    fc.assert(
+      fc.property(postModel, fc.string(), (model, before) => {
+        const start = Buffer.byteLength(before);
+        const block = (format: 'original' | 'activity_streams') =>
+          Buffer.concat([Buffer.from(before), writePost(model, format).bytes]);
+        const bytes = block('activity_streams');
+        const digits = leadingTagIdStart(bytes, start);
+        expect(isInTagId(bytes, digits)).toBe(true);
+        const id = String(model.id);
+        expect(bytes.toString('latin1', digits, digits + id.length + 1)).toBe(`${id}"`);
+        expect(leadingTagIdStart(block('original'), start)).toBe(-1);
+      }),
+    );
+  });
+
+  it.each([
+    '{"id":"tag:search.twitter.com,2005:"',
+    '{"id":"tag:search.twitter.com,2005:12a"',
+    '{"id":"tag:search.twitter.com,2005:1\\u0032"',
+    '{"id":"tag:other,2005:12"',
+    '{"a":1,"id":"tag:search.twitter.com,2005:12"',
+    '{"id":"tag:search.twitter.com,2005:12',
+  ])('returns -1 for a post that begins with %s', text => {
+    expect(leadingTagIdStart(Buffer.from(text), 0)).toBe(-1);
   });
 });
 
