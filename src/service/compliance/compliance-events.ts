@@ -216,15 +216,17 @@ export class Compliance {
   async #sendDue(): Promise<void> {
     const now = this.#options.clock.now();
     // If the clock was set back, continues from the new time.
-    let from = Math.max(Math.min(this.#reached, now), now - MAX_CATCH_UP_MS);
-    this.#reached = now;
-    while (from < now) {
+    this.#reached = Math.max(Math.min(this.#reached, now), now - MAX_CATCH_UP_MS);
+    while (this.#reached < now) {
+      const from = this.#reached;
       const minute = floorTo(MINUTE, from);
       const to = Math.min(now, minute + MINUTE);
+      // If the archive cannot be read, this throws, and the next call continues with the same minute.
       for (const event of await this.#eventsOf(minute))
         if (event.at >= from && event.at < to)
           for (const listener of this.#listeners) listener(event);
-      from = to;
+      // A new listener may have set a later time meanwhile.
+      this.#reached = Math.max(this.#reached, to);
     }
   }
 

@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { HOUR, MINUTE, SECOND } from '../../../src/base/time.js';
 import { parseExact } from '../../../src/json/exact-ids.js';
+import { Clock } from '../../../src/service/clock.js';
+import { Compliance } from '../../../src/service/compliance/compliance-events.js';
 import type { Service } from '../../../src/service/index.js';
 import { NOW } from '../local-service.js';
+import { MemoryArchive } from '../memory-archive.js';
 import { COMPLIANCE_PATH, localStreams } from '../replay/local-streams.js';
 import { type Event, manyPosts, settings } from './deleted-posts.js';
 
@@ -135,5 +138,35 @@ describe('generated compliance events', () => {
     const before = (await connection.until(text => text.length > 0)).length;
     await moved(service, 30 * MINUTE);
     await connection.until(text => text.length > before);
+  });
+
+  it('are all sent even if the archive could not be read when some of them were due', async () => {
+    const clock = new Clock();
+    clock.freeze();
+    clock.set(NOW - 2 * HOUR);
+    const archive = new MemoryArchive(manyPosts());
+    const failures: unknown[] = [];
+    let fails = 0;
+    const compliance = new Compliance({
+      clock,
+      seed: 'a',
+      rate: 1,
+      archive: () => (fails-- > 0 ? Promise.reject(new Error('gone')) : Promise.resolve(archive)),
+      onError: error => failures.push(error),
+    });
+    const sent: string[] = [];
+    compliance.listen(({ json }) => sent.push(json));
+    const window = { from: clock.now(), to: clock.now() + HOUR };
+    const { signal } = new AbortController();
+    const due = (await compliance.within(window, signal)).map(({ json }) => json);
+    fails = 2;
+    for (let i = 0; i < 60; i++) {
+      clock.advance(MINUTE);
+      await compliance.settled();
+    }
+    await compliance.close();
+    expect(failures).toHaveLength(2);
+    expect(due.length).toBeGreaterThan(5);
+    expect(sent).toEqual(due);
   });
 });
