@@ -225,7 +225,7 @@ export class Compliance {
       for (const event of await this.#eventsOf(minute))
         if (event.at >= from && event.at < to)
           for (const listener of this.#listeners) listener(event);
-      // A new listener may have set a later time meanwhile.
+      // A new listener may have set a later time during the wait.
       this.#reached = Math.max(this.#reached, to);
     }
   }
