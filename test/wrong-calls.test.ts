@@ -568,7 +568,7 @@ describe('a stage of a pipeline', () => {
     if (or !== undefined) expect(message.toLowerCase()).toContain(or);
   });
 
-  it.each(readings)('%s reads %s', async (name, item) => {
+  it.each(readings)('%s does not refuse %s because of its type', async (name, item) => {
     const outcome = await outcomeOf(name, ITEMS[item]);
     // An item may be refused because of its content, and no service is running, so some calls fail.
     if (outcome instanceof Error) {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { abortable, LinkedAbort } from '../../src/base/abortable.js';
 
 describe('an abort signal', () => {
-  it('has a listener only while a call waits', async () => {
+  it('has a listener of abortable() only while that call waits', async () => {
     const controller = new AbortController();
     let resolve = () => {};
     const work = new Promise<void>(done => {

@@ -74,7 +74,7 @@ describe('command-line flags', () => {
     );
   });
 
-  it('accept -h, --from, values that begin with a dash and arguments after --', () => {
+  it('accept -h, the short form --from, values that begin with a dash, and arguments after --', () => {
     const flags = [...FLAGS, ...SHARED_FLAGS];
     const args = ['a', '-h', '--from', '2024', '--limit', '-5', '--columns=-', '--', '--from'];
     expect(parseFlags('millrace search', flags, args)).toEqual({
@@ -108,7 +108,7 @@ describe('command-line flags', () => {
     });
   });
 
-  it('turn off a switch that is on by default', () => {
+  it('can turn off an option that is on by default', () => {
     const flags = flagsOf({ isSlow: flag('whether it is slow', true) });
     expect(readFlags('x', flags, ['--is-slow'])).toEqual({ isSlow: false });
     expect(readFlags('x', flags, [])).toEqual({});

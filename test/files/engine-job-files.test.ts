@@ -271,7 +271,7 @@ describe('job files decoded by worker threads', () => {
     }
   });
 
-  it('cause ENOSPC on a full disk, and the run continues once there is space', async () => {
+  it('fail with ENOSPC on a full disk, and the next run continues once there is space', async () => {
     const lines = (file: number) =>
       Array.from({ length: 100 }, (_, at) => {
         const id = 1 + file * 100 + at;

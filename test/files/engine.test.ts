@@ -327,7 +327,7 @@ describe('stored files processed by worker threads', () => {
     expect(await threads()).toBeLessThanOrEqual(before);
   });
 
-  it('cause ENOSPC when the disk is full', async () => {
+  it('make the run fail with ENOSPC when the disk is full', async () => {
     const folder = await temporaryFolder();
     const paths = await store(
       folder,

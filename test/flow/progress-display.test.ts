@@ -200,13 +200,16 @@ describe('the progress option', () => {
     },
   );
 
-  it.each(['lines', 'bar'] as const)('set to %s removes its listener at the end', async display => {
-    vi.useRealTimers();
-    const screen = new Screen(display === 'bar');
-    showProgress(busy(), display, { stream: screen }).finish();
-    await new Promise(resolve => setImmediate(resolve));
-    expect(screen.listenerCount('error')).toBe(0);
-  });
+  it.each(['lines', 'bar'] as const)(
+    'set to %s leaves no listener at the end of the run',
+    async display => {
+      vi.useRealTimers();
+      const screen = new Screen(display === 'bar');
+      showProgress(busy(), display, { stream: screen }).finish();
+      await new Promise(resolve => setImmediate(resolve));
+      expect(screen.listenerCount('error')).toBe(0);
+    },
+  );
 
   it.each(['lines', 'bar', () => {}])('does not keep the process alive (set to %s)', display => {
     vi.useRealTimers();

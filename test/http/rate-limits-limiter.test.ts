@@ -241,7 +241,7 @@ describe('a request whose connection takes long to open', () => {
 });
 
 describe('the rate limits of an account', () => {
-  it('are shared by all account objects with the same account name only', () => {
+  it('are shared only by account objects with the same account name', () => {
     const url = new URL('https://shared.test/a');
     const pace = (name: string, base = url) =>
       account({ account: name }, {}).rateLimiter('search', base);
@@ -294,7 +294,7 @@ describe('the rate limits of an account', () => {
     expect(mostIn(starts, MINUTE)).toBe(30);
   });
 
-  it('include the requests per minute of the contract, `searchesPerMinute`', async () => {
+  it('include the setting `searchesPerMinute`, the requests per minute that the contract allows', async () => {
     const time = new VirtualTime();
     const acme = account({ searchesPerMinute: 3, timing: time }, {});
     const pace = acme.rateLimiter('search', new URL('https://shared.test'));

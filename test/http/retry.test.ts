@@ -163,7 +163,7 @@ describe('a call with retries', () => {
     expect(tries).toBe(1);
   });
 
-  it('stops retrying after its total time', async () => {
+  it('stops retrying when the total time for retries is over', async () => {
     const { outcome, tries } = await run(
       Array.from({ length: 9 }, () => http(429, 60 * SECOND)),
       { totalMs: 150 * SECOND },

@@ -90,7 +90,7 @@ async function twoRuns(source: (typeof SOURCES)[string], skewMs?: number) {
   return { added, lines, until, window, gaps: [...gaps], waited };
 }
 
-describe.each(Object.entries(SOURCES))('incremental() with %s', (_, source) => {
+describe.each(Object.entries(SOURCES))('%s() with `incremental`', (_, source) => {
   it.each([
     ['31 days behind', -31 * DAY],
     ['3 hours behind', -3 * HOUR],
@@ -108,24 +108,27 @@ describe.each(Object.entries(SOURCES))('incremental() with %s', (_, source) => {
   );
 });
 
-describe("compliance until 'caught up'", () => {
+describe("compliance() with until: 'caught up'", () => {
   it.each([
     ['31 days behind', -31 * DAY],
     ['6 days ahead', 6 * DAY],
-  ])('ends by the clock of the service if the local clock is %s', async (_, skewMs) => {
-    const slept: number[] = [];
-    gaps.length = 0;
-    service.clock.set(START);
-    const events = await pipeline(
-      compliance(accountAt(skewMs, slept), {
-        until: 'caught up',
-        fromDate: new Date(START - 2 * HOUR),
-        onGap,
-      }),
-      collect(),
-    );
-    expect(events.length).toBeGreaterThan(0);
-    expect(gaps).toEqual([]);
-    expect(slept.reduce((sum, ms) => sum + ms, 0)).toBeLessThan(40 * MINUTE);
-  });
+  ])(
+    'decides by the clock of the service when to end if the local clock is %s',
+    async (_, skewMs) => {
+      const slept: number[] = [];
+      gaps.length = 0;
+      service.clock.set(START);
+      const events = await pipeline(
+        compliance(accountAt(skewMs, slept), {
+          until: 'caught up',
+          fromDate: new Date(START - 2 * HOUR),
+          onGap,
+        }),
+        collect(),
+      );
+      expect(events.length).toBeGreaterThan(0);
+      expect(gaps).toEqual([]);
+      expect(slept.reduce((sum, ms) => sum + ms, 0)).toBeLessThan(40 * MINUTE);
+    },
+  );
 });

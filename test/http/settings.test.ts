@@ -131,7 +131,7 @@ describe('URLs in settings', () => {
   });
 });
 
-describe('other settings', () => {
+describe('settings of an account that are not URLs', () => {
   it.each([
     [{ email: 'a:b@c.d' }, 'email'],
     [{ email: 'a@b.c\r\nX-Evil: 1' }, 'email'],

@@ -66,7 +66,7 @@ describe.skipIf(!hasNatsServer)('posts sent through a stream', () => {
     expect(new Set(read.map(({ id }) => id))).toEqual(new Set(posts(0, 100).map(({ id }) => id)));
   });
 
-  it('publish each committed cursor on the diagnostics channel millrace:commit', async () => {
+  it('cause each committed cursor to be published on the diagnostics channel millrace:commit', async () => {
     await using node = await startNode();
     const commits: CommitMessage[] = [];
     const listener = (message: unknown) => commits.push(message as CommitMessage);

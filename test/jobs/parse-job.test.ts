@@ -27,7 +27,7 @@ describe('the status of a job', () => {
     return getJob(acme(), JOB.jobURL);
   };
 
-  it('needs one request', async () => {
+  it('is read with one request', async () => {
     await opened();
     expect(methods()).toEqual(['GET /jobs/eff5t4me1j.json']);
   });
@@ -56,7 +56,7 @@ describe('the status of a job', () => {
     });
   });
 
-  it('needs no second request if the service answers 404', async () => {
+  it('is not requested a second time if the service answers 404', async () => {
     server.script.push(status(404));
     await expect(getJob(acme(), 'eff5t4me1j')).rejects.toMatchObject({ status: 404 });
   });

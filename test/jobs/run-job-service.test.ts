@@ -155,13 +155,16 @@ describe('a job of the local service', () => {
     ['files', { kind: 'wrong-totals', urlCount: 1, times: 'always' }, /urlCount/],
     ['bytes', { kind: 'wrong-totals', totalFileSizeBytes: -1 }, /totalFileSizeBytes/],
     ['posts', { kind: 'wrong-totals', activityCount: 1 }, /activityCount/],
-  ])('with a wrong total of %s fails with that total', async (_, fault, expected) => {
-    const { acme, job } = await delivered([fault]);
-    const { error, verdict } = await read(acme, job);
-    expect(error).toBeInstanceOf(IncompleteError);
-    expect(error.missing).toMatchObject([expect.stringMatching(expected)]);
-    expect(verdict?.exitCode).toBe(1);
-  });
+  ])(
+    'with a wrong total of %s fails with an error that names the total',
+    async (_, fault, expected) => {
+      const { acme, job } = await delivered([fault]);
+      const { error, verdict } = await read(acme, job);
+      expect(error).toBeInstanceOf(IncompleteError);
+      expect(error.missing).toMatchObject([expect.stringMatching(expected)]);
+      expect(verdict?.exitCode).toBe(1);
+    },
+  );
 
   it('has a verdict with its suspect minutes', async () => {
     const { acme, job } = await delivered([

@@ -45,7 +45,7 @@ async function sampled(
 describe('sample', () => {
   const ids = Array.from({ length: 20_000 }, (_, n) => idAt(400_000_000_000 + 37 * n, n % 4));
 
-  it.each([0.01, 0.1, 0.5])('passes about the ratio %d of all posts', async ratio => {
+  it.each([0.01, 0.1, 0.5])('passes about the fraction %d of all posts', async ratio => {
     const { length } = await sampled(ids, { ratio });
     // The tolerance is four standard deviations.
     const deviation = Math.sqrt(ids.length * ratio * (1 - ratio));

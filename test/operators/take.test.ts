@@ -33,7 +33,7 @@ describe('take', () => {
     expect(seen).toEqual([1, 2]);
   });
 
-  it('includes in its count the items that a resumed run delivered earlier', async () => {
+  it('counts the items that were delivered before a resume towards its limit', async () => {
     const state = { read: 0, open: 0, closed: 0 };
     const flow = take<number>(3)(source([[1, 2], [3, 4], [5]], state));
     const [first, last] = await batchesOf(flow);

@@ -228,7 +228,7 @@ describe('files()', () => {
     },
   );
 
-  it('removes old parts after its last numbered file, and removes no other files', async () => {
+  it('removes old .part files whose numbers directly follow its last file, and no other files', async () => {
     const out = await temporaryFolder();
     for (const name of ['x.0003.part', 'x.0004.part', 'x.0006.part', 'y.0001.part'])
       await writeFile(path.join(out, name), 'stale');

@@ -596,7 +596,7 @@ describe('localFiles with `incremental`', () => {
     });
   });
 
-  it('fails because of a file that has grown until that file is removed', async () => {
+  it('keeps failing because of a file that has grown, until that file is removed', async () => {
     await write({ 'in/1.jsonl': ids(1, 2), 'in/2.jsonl': ids(3) });
     await run();
     await write({ 'in/2.jsonl': ids(3, 4) });

@@ -31,7 +31,7 @@ describe('regularStatus', () => {
   });
 
   it.each(['link', 'broken', 'folder', 'pipe'])(
-    'rejects for a name of the kind "%s"',
+    'rejects if the path is not a regular file (%s)',
     async name => {
       const folder = await folderOfKinds();
       const status = regularStatus(nodeFileSystem, `${folder}/${name}`);
@@ -49,7 +49,7 @@ describe('openToRead', () => {
   });
 
   it.each(['folder', 'pipe'])(
-    'rejects for a name of the kind "%s" without blocking',
+    'rejects without blocking if the path is not a regular file (%s)',
     async name => {
       await expect(openToRead(`${await folderOfKinds()}/${name}`)).rejects.toThrow(
         'is not a regular file',
@@ -68,7 +68,7 @@ describe('openNew', () => {
   });
 
   it.each(['link', 'broken', 'folder', 'pipe'])(
-    'does not replace a name of the kind "%s"',
+    'rejects if the path exists but is not a regular file (%s)',
     async name => {
       const folder = await folderOfKinds();
       await expect(openNew(nodeFileSystem, `${folder}/${name}`)).rejects.toThrow(StorageError);
@@ -78,7 +78,7 @@ describe('openNew', () => {
 });
 
 it.each(['link', 'broken', 'folder', 'pipe'])(
-  'openExisting rejects for a name of the kind "%s"',
+  'openExisting rejects if the path is not a regular file (%s)',
   async name => {
     await expect(openExisting(nodeFileSystem, `${await folderOfKinds()}/${name}`)).rejects.toThrow(
       StorageError,

@@ -3,7 +3,7 @@ import { expect, it, vi } from 'vitest';
 import { LineLog } from '../../src/storage/line-log.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
-it('LineLog removes a line that a crash has cut before it appends the next', async () => {
+it('LineLog removes a line that a crash has cut off before it appends the next line', async () => {
   const file = `${await temporaryFolder()}/log`;
   await writeFile(file, '{"n":1}\n{"n":2,"long":"which a crash has cut');
   const log = new LineLog<{ n: number }>(file);

@@ -194,7 +194,7 @@ describe('a new LMDB database that cannot be linked to its name', () => {
   );
 
   it.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EISDIR'])(
-    'is created under its name if the file system has no hard links: %s',
+    'is created directly under its name if the file system has no hard links: %s',
     async code => {
       const folder = await temporaryFolder();
       replaceCall('link', failing(code));

@@ -67,7 +67,7 @@ describe('engagement totals of the local service', () => {
     ]);
   });
 
-  it('are rejected if no post is accessible, but not if all posts are deleted', async () => {
+  it('cause an error if no post is accessible, but not if all posts are deleted', async () => {
     const { service, acme, token } = await signedIn();
     const error = await failureOf(engagementTotals(acme, { token, ids: [foreign] }));
     expect(error).toBeInstanceOf(AuthorizationError);
@@ -83,7 +83,7 @@ describe('engagement totals of the local service', () => {
     expect(revoked).toMatchObject({ failure: 'forbidden', authorId: '7' });
   });
 
-  it('are rejected for an application that is not approved, and for wrong secrets', async () => {
+  it('cause an error for an application that is not approved, and for wrong secrets', async () => {
     const unapproved = { key: 'unapproved-application', secret: 'unapproved-application-secret' };
     const local = await localUser([post(ONE)]);
     const other = local.as({ consumerKey: unapproved.key, consumerSecret: unapproved.secret });

@@ -308,7 +308,7 @@ describe('the Authorization header of a call', () => {
 });
 
 describe('the client and the local service', () => {
-  it('the client and the local service compute the same OAuth signature', () => {
+  it('compute the same OAuth signature', () => {
     const address = fc.tuple(
       fc.constantFrom('http', 'HTTPS'),
       fc.constantFrom('Example.COM', '127.0.0.1:8080', 'a.test:443', 'a.test:80', '[::1]:9'),

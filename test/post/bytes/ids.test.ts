@@ -214,7 +214,7 @@ describe('trailingId', () => {
     expect(found).toBeGreaterThan(100);
   });
 
-  it('finds the same id and rules of an activity whose id comes last as of one whose id comes first', () => {
+  it('returns the same id and rules whether the id of an activity comes first or last', () => {
     fc.assert(
       fc.property(postModel, model => {
         const { json } = writePost(model, 'original');

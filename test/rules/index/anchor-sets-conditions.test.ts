@@ -48,7 +48,7 @@ function requiredTerms(
   return condition && rarestSet(anchorSets(condition, frequency), frequency);
 }
 
-describe('the index terms of a rule, at least one of which every matching post contains,', () => {
+describe('the terms by which a rule is indexed', () => {
   it.each([
     ['snow', ['snow']],
     ['the snow', ['snow']],

@@ -199,7 +199,7 @@ describe.each(['sample', 'folder'])('the search of a %s archive', kind => {
     }
   });
 
-  test('counts up to a deadline completely, either the newest or the oldest part of the window', async () => {
+  test('stops counting at a deadline, with the newest or the oldest part of the window complete', async () => {
     const archive = archives.get('original') as Archive;
     for (const newestFirst of [true, false]) {
       let now = 0;

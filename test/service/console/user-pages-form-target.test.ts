@@ -16,7 +16,7 @@ describe('the form-action source in the Content-Security-Policy of a sign-in pag
     ['javascript:alert(1)', undefined],
     ['oob', undefined],
     ['', undefined],
-  ])('is for the callback %s: %s', (callback, target) => {
+  ])('for the callback %s is %s', (callback, target) => {
     expect(callbackTarget(callback)).toBe(target);
   });
 

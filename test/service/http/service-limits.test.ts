@@ -43,7 +43,7 @@ describe('limitsOf', () => {
       );
   });
 
-  it('returns the rates that are not documented in the form of the `limits` of account()', () => {
+  it('returns limits that clientLimits converts to the `limits` option of account()', () => {
     const families = ['search', 'jobReads', 'jobCreation', 'replay', 'compliance'];
     const none = Object.fromEntries([...families, 'replayRules', 'usage'].map(name => [name, []]));
     expect(clientLimits(limitsOf('relaxed'))).toEqual(none);

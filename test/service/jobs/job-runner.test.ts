@@ -14,7 +14,7 @@ async function statuses(jobs: LocalJobs): Promise<Record<string, string>> {
 const at = (ms: number) => `${new Date(NOW + ms).toISOString().slice(0, 19)}Z`;
 
 describe('a job in the local service', () => {
-  it('is opened when it is created, with its URL and a message about the coming quote', async () => {
+  it('has the status opened when it is created, with its URL and a message about the coming quote', async () => {
     const jobs = await localJobs();
     const made = JSON.parse((await jobs.post()).text);
     expect(made).toMatchObject({
@@ -26,7 +26,7 @@ describe('a job in the local service', () => {
     expect(await jobs.job(/(\w+)\.json$/.exec(made.jobURL)?.[1] ?? '')).toEqual(job);
   });
 
-  it('is estimating next, with a message about its progress', async () => {
+  it('then has the status estimating, with a message about its progress', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.create();
     await jobs.move(DWELL - 1);
@@ -50,7 +50,7 @@ describe('a job in the local service', () => {
     });
   });
 
-  it('is quoted when its estimate is complete', async () => {
+  it('has the status quoted when its estimate is complete', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.create();
     await jobs.move(2 * DWELL);

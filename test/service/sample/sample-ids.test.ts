@@ -12,7 +12,7 @@ describe('the ids of generated posts', () => {
     }
   });
 
-  test('increase even where ids start to contain the time', () => {
+  test('keep increasing across the date from which they contain the time of the post', () => {
     const at = Date.UTC(2010, 10, 4, 1, 40);
     const ids = [0, 1, 2, 3, 4, 5, 6].flatMap(i =>
       samplePosts(at + i * MINUTE, { postsPerMinute: 60 }).map(({ id }) => BigInt(id)),

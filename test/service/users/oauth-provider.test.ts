@@ -44,7 +44,7 @@ describe('OAuthProvider', () => {
     fc.record({ do: fc.constant('wait' as const), ms: fc.constantFrom(MINUTE, LIFE) }),
   );
 
-  it('behaves like a simple model of it for sign-in steps in any order', async () => {
+  it('behaves like its simplified model for sign-in steps in any order', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 40 }), async steps => {
         const clock = new Clock();

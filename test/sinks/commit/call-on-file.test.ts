@@ -199,7 +199,7 @@ describe('the option `onFile` of a sink', () => {
     expect(called).toEqual(['a.jsonl', 'b.jsonl', 'c.jsonl']);
   });
 
-  it('in only one branch of tee does not make a later run reopen the source of a complete run', async () => {
+  it('set in only one branch of tee does not make a later run reopen the source of a complete run', async () => {
     const called: string[] = [];
     const run = () =>
       pipeline(

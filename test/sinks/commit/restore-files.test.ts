@@ -66,7 +66,7 @@ describe('a file left under its final name by a crash', () => {
   describe.each([
     ['with onFile', true],
     ['without onFile', false],
-  ])('%s,', (_, hasOnFile) => {
+  ])('(%s)', (_, hasOnFile) => {
     it.each<[string, string, string]>([
       ['shorter', '1\n2\n', 'a.jsonl has only 4 bytes, but 6 of its bytes'],
       ['one byte longer', '1\n2\n3\n\n', 'a.jsonl has 7 bytes, but 6 of its bytes'],

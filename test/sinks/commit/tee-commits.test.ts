@@ -200,7 +200,7 @@ describe('tee with a checkpoint', () => {
     expect(disk.read('/a/x').toString()).toBe('0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n');
   });
 
-  it('does not end, in a commit, files that received their first items during that commit', async () => {
+  it('does not end files that received their first items while a commit was running', async () => {
     const disk = new SimulatedDisk();
     const source = new Flow<number>(async function* (at) {
       for await (const batch of places([[0], [1], [2]]).batches(at)) {

@@ -68,11 +68,11 @@ describe('a CSV field that a spreadsheet would treat as a formula', () => {
     },
   );
 
-  it.each(['a=1', '1-1', '', ' =1'])('is not the field %j', text => {
+  it.each(['a=1', '1-1', '', ' =1'])('is not assumed for %j, which gets no apostrophe', text => {
     expect(csvField(text, true)).toBe(csvField(text, false));
   });
 
-  it('is not a negative number', () => {
+  it('is not assumed for a negative number, which gets no apostrophe', () => {
     expect(csvField(-1, true)).toBe('-1');
     expect(csvField(-1n, true)).toBe('-1');
   });

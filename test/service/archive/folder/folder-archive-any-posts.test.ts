@@ -56,7 +56,7 @@ async function folderOf(activities: readonly Activity[]): Promise<string> {
   return folder;
 }
 
-test('the archive of a folder finds the same posts as testing each post, without reading a post', async () => {
+test('the archive of a folder finds the same posts as a test of each post against the rule, without reading a post', async () => {
   await fc.assert(
     fc.asyncProperty(
       posts,
