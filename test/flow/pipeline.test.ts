@@ -187,7 +187,7 @@ describe('pipeline() rejects with the reason of an abort without waiting for', (
       },
     ],
     [
-      'a sink that compose has joined',
+      'a sink in compose()',
       () => {
         const sink = () => {
           abort();
@@ -198,7 +198,7 @@ describe('pipeline() rejects with the reason of an abort without waiting for', (
     ],
     ['a Flow', () => pipeline(stuckFlow(), tap(abort), collect(), options())],
     [
-      'a Flow that files with a checkpoint are written from',
+      'a Flow whose items files() writes with a checkpoint',
       () => pipeline(stuckFlow(), tap(abort), intoFiles(), options()),
     ],
     [
@@ -225,7 +225,7 @@ describe('pipeline() rejects with the reason of an abort without waiting for', (
       },
     ],
     [
-      'a progress function, at the end',
+      'a progress function at the end of the run',
       () => {
         const progress = () => {
           abort();

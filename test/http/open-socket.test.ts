@@ -157,8 +157,13 @@ describe('a proxy that refuses a tunnel', () => {
     ['502', refuse(502), '502 Bad Gateway', true],
     ['503', refuse(503), '503 Service Unavailable', true],
     ['429', refuse(429), '429 Too Many Requests', true],
-    ['a close', closingProxy, 'closed the connection without an answer to CONNECT', true],
-    ['no HTTP', babblingProxy, 'does not answer as an HTTP proxy', true],
+    [
+      'a closed connection',
+      closingProxy,
+      'closed the connection without an answer to CONNECT',
+      true,
+    ],
+    ['a response that is not HTTP', babblingProxy, 'does not answer as an HTTP proxy', true],
     ['silence', stalledProxy, 'did not answer in time (ETIMEDOUT)', true],
     [
       '407 for NTLM',
@@ -221,7 +226,7 @@ describe('a connection that breaks behind a proxy', () => {
     ['closed before the response', closingTunnel, silence, 'reset'],
     ['silent before the response', deafTunnel, silence, 'stalled'],
     ['closed during the response', undefined, cut({ text: 'x'.repeat(1000) }, 'length'), 'cut'],
-    ['silent in the answer', undefined, stall({ text: 'x'.repeat(1000) }), 'stalled'],
+    ['silent during the response', undefined, stall({ text: 'x'.repeat(1000) }), 'stalled'],
   ] as const)(
     'fails with the same kind of error as without a proxy, and names the proxy: %s',
     async (_, tunnel, reply, failure) => {

@@ -80,7 +80,7 @@ describe('a call with retries', () => {
     ['a rate limit', http(429)],
     ['a connection that was reset', broken('reset')],
     ['a stalled connection', broken('stalled')],
-    ['a cut answer', broken('cut')],
+    ['a truncated response', broken('cut')],
     ['a connection that was refused', broken('refused')],
     ['damaged bytes', new DataError('damaged', { retryable: true })],
   ])('retries after %s', async (_what, error) => {

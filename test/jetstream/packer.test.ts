@@ -79,7 +79,7 @@ describe('a message that packs several posts', () => {
   });
 
   it.each([
-    ['lengths that are not those of its bytes', [[HEADERS.lengths, '3,4']], 'abc'],
+    ['lengths that differ from those of its posts', [[HEADERS.lengths, '3,4']], 'abc'],
     ['lengths that are not numbers', [[HEADERS.lengths, '3,x']], 'abc\nde'],
     [
       'an unknown compression',
@@ -98,7 +98,7 @@ describe('a message that packs several posts', () => {
       'abc',
     ],
     [
-      'the name of a member of all objects',
+      'a compression that has the name of a member of every object',
       [
         [HEADERS.lengths, '3'],
         [HEADERS.encoding, 'constructor'],

@@ -188,8 +188,8 @@ describe('the KV entry that locks the name of a publisher', () => {
       'a process of another container, which has its own process ids',
       { machine: 'this boot, other container' },
     ],
-    ['a process of before a restart of the machine', { machine: 'an earlier boot' }],
-    ['a version that did not say its machine', { machine: undefined, started: undefined }],
+    ['a process that ran before a restart of the machine', { machine: 'an earlier boot' }],
+    ['a version that did not record its machine', { machine: undefined, started: undefined }],
   ])(
     'is not taken over immediately from %s, with the same host name and an unused pid',
     (_, where) => expectInUse({ ...where, pid: 2 ** 22 + 1 }),

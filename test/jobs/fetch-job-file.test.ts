@@ -262,8 +262,8 @@ describe('a permanent fault in the download of a job', () => {
       /https/,
     ],
     ['another protocol', () => ['file:///etc/passwd'], /https/],
-    ['no address', () => ['../../etc/passwd'], /got "..\/..\/etc\/passwd"/],
-    ['credentials in an address', () => ['https://a:canary@files.example/x'], /https/],
+    ['no URL', () => ['../../etc/passwd'], /got "..\/..\/etc\/passwd"/],
+    ['credentials in a URL', () => ['https://a:canary@files.example/x'], /https/],
   ])('of a list with %s fails the run', async (_, list, expected) => {
     const served = await start();
     const { otherwise } = served.server;

@@ -83,9 +83,9 @@ describe('creating a job', () => {
   });
 
   const LOST: [string, Reply][] = [
-    ['reset before an answer', reset],
-    ['cut in the answer', cut(JOB, 'reset')],
-    ['an answer without its end', cut(JOB, 'document')],
+    ['reset before a response', reset],
+    ['cut off during the response', cut(JOB, 'reset')],
+    ['response without its end', cut(JOB, 'document')],
     ['503', status(503)],
   ];
   it.each(LOST)(

@@ -20,8 +20,8 @@ describe('the cursor of a job download', () => {
 
   it.each([
     ['a file before the first one', { next: -1, seen: undefined }],
-    ['a file behind the last one', { next: 3, seen: undefined }],
-    ['less than no posts', { posts: -1 }],
+    ['a file after the last one', { next: 3, seen: undefined }],
+    ['a negative number of posts', { posts: -1 }],
     ['a missing file without a name', { missing: [7] }],
   ])('causes an OptionError if it contains %s', (_, damage) => {
     const { seen, ...cursor } = { ...cursors.cursorAt(state), ...damage } as { seen?: string };

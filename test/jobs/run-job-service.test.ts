@@ -106,7 +106,7 @@ describe('a job of the local service', () => {
       },
     ],
     [
-      'cut',
+      'truncated',
       {
         kind: 'cut',
         endpoint: 'job-files',
@@ -131,7 +131,7 @@ describe('a job of the local service', () => {
   it.each<[string, Fault]>([
     ['missing', { kind: 'status', endpoint: 'job-files', status: 404, times: 3 }],
     ['refused', { kind: 'status', endpoint: 'job-files', status: 503, times: 3 }],
-    ['cut', { kind: 'cut', endpoint: 'job-files', afterBytes: 200, times: 3 } as Fault],
+    ['truncated', { kind: 'cut', endpoint: 'job-files', afterBytes: 200, times: 3 } as Fault],
   ])('is delivered completely if files are temporarily %s', async (_, fault) => {
     const { acme, job } = await delivered([fault]);
     const { ids, error } = await read(acme, job);

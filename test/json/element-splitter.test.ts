@@ -121,9 +121,9 @@ describe('ElementSplitter', () => {
     ['a string of too many bytes', '{"results":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'],
     ['a number of too many bytes', '{"results":[1111111111111111111111111111111'],
     ['a second object of too many bytes', '{"results":[{"a":1},{"a":"aaaaaaaaaaaaaaaaaaaaaaaa"}]}'],
-    ['a rest of too many bytes', '{"a":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'],
+    ['too many bytes outside the array', '{"a":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'],
     ['an element that is too deep', '{"results":[[[[['],
-    ['a rest that is too deep', '{"results":[],"a":[[[['],
+    ['a value outside the array that is too deep', '{"results":[],"a":[[[['],
   ])('refuses a document beyond its size or depth limits: %s', (_, text) => {
     for (const parts of [[Buffer.from(text)], [...Buffer.from(text)].map(byte => Buffer.of(byte))])
       expect(() => split(parts, 'results', LIMITS), text).toThrow(/maxBytes|maxDepth/);

@@ -33,7 +33,7 @@ describe('jsonElements', () => {
 
   it.each([
     ['a document without the array', '{"next":"x"}'],
-    ['a document that is cut short', '{"results":[{"a":1}]'],
+    ['a truncated document', '{"results":[{"a":1}]'],
     ['an empty document', ''],
     ['an error page', '<html>'],
   ])('fails for %s, with the name of its file', async (_, text) => {

@@ -45,7 +45,7 @@ describe('the cursor of a replay', () => {
     ],
     ['an empty open range', { open: [{ ...cursor.open[0], toDate: range.fromDate }] }],
     ['a gap that ends before it begins', { gaps: [{ ...cursor.gaps[0], toDate: '201712310000' }] }],
-    ['chunks of no minutes', { chunkMinutes: 0 }],
+    ['a range length of 0 minutes', { chunkMinutes: 0 }],
   ])('causes an OptionError if it contains %s', (_, damage) => {
     expect(() => parse(damage)).toThrow(OptionError);
   });

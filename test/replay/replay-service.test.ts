@@ -99,14 +99,17 @@ describe('a replay of the local service', () => {
   });
 
   it.each([
-    ['reset in a message', { kind: 'content-cut', afterMessages: 7, within: 'message' }],
+    ['a reset within a message', { kind: 'content-cut', afterMessages: 7, within: 'message' }],
     [
-      'cut in a character',
+      'a cut within a character',
       { kind: 'content-cut', afterMessages: 3, within: 'character', end: 'close' },
     ],
-    ['a valid end without the last word', { kind: 'content-cut', afterMessages: 9, end: 'finish' }],
-    ['cut in the gzip', { kind: 'cut', afterBytes: 3001, endpoint: 'replay' }],
-    ['a byte that is wrong', { kind: 'flip', atByte: 2000, endpoint: 'replay' }],
+    [
+      'a normal end without the last message',
+      { kind: 'content-cut', afterMessages: 9, end: 'finish' },
+    ],
+    ['a cut within the gzip data', { kind: 'cut', afterBytes: 3001, endpoint: 'replay' }],
+    ['a wrong byte', { kind: 'flip', atByte: 2000, endpoint: 'replay' }],
     ['silence', { kind: 'stall', afterBytes: 2000, endpoint: 'replay' }],
     ['a wrong count', { kind: 'wrong-count', by: -1 }],
     ['503', { kind: 'status', status: 503, times: 3, endpoint: 'replay' }],

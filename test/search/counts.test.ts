@@ -135,13 +135,17 @@ describe('the buckets of counts()', () => {
   it.each([
     ['no results', raw('{"totalCount":0}'), 'results'],
     ['a bucket without a period', buckets([{ count: 1 }]), 'not a count'],
-    ['a bucket of no date', buckets([{ timePeriod: '202413010000', count: 1 }]), 'not a count'],
+    [
+      'a bucket with an invalid date',
+      buckets([{ timePeriod: '202413010000', count: 1 }]),
+      'not a count',
+    ],
     ['a bucket without a count', buckets([{ timePeriod: '202401010000' }]), 'not a count'],
-    ['a count below nothing', buckets([{ timePeriod: '202401010000', count: -1 }]), 'not a count'],
-    ['half a count', buckets([{ timePeriod: '202401010000', count: 0.5 }]), 'not a count'],
+    ['a negative count', buckets([{ timePeriod: '202401010000', count: -1 }]), 'not a count'],
+    ['a fractional count', buckets([{ timePeriod: '202401010000', count: 0.5 }]), 'not a count'],
     ['a count that is text', buckets([{ timePeriod: '202401010000', count: '5' }]), 'not a count'],
     ['a bucket that is null', buckets([null]), 'not a count'],
-    ['a bucket that is no JSON', raw('{"results":[{x}]}'), 'not a count'],
+    ['a bucket that is not JSON', raw('{"results":[{x}]}'), 'not a count'],
     [
       'a total above the sum',
       buckets([{ timePeriod: '202401010000', count: 5 }], { totalCount: 6 }),

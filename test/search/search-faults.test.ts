@@ -88,12 +88,12 @@ describe('a search that cannot continue', () => {
 
   it.each([
     ['401', status(401), HttpError],
-    ['503 on every try', status(503), HttpError],
+    ['503 on every attempt', status(503), HttpError],
     ['a Retry-After of a day', status(429, '', { 'retry-after': '86400' }), HttpError],
-    ['broken connections on every try', reset, ConnectionError],
-    ['cut bodies on every try', cut(PAGE, 'length'), ConnectionError],
+    ['broken connections on every attempt', reset, ConnectionError],
+    ['truncated bodies on every attempt', cut(PAGE, 'length'), ConnectionError],
     ['a post that is not JSON', raw('{"results":[{"id":1,"id_str":"1","text":"a",}]}'), DataError],
-    ['an answer without results', raw('{"error":{"message":"odd"}}'), DataError],
+    ['a response without results', raw('{"error":{"message":"odd"}}'), DataError],
   ])(
     'rejects with a cursor to continue from if a later page fails: %s',
     async (_what, reply, cause) => {

@@ -39,7 +39,7 @@ describe('a gzip bomb of 1 MiB', () => {
 
   const bombs: readonly [string, start: string, filler: string][] = [
     ['white space', '{"results":[', ' '],
-    ['a text that does not end', '{"results":[{"text":"', 'a'],
+    ['an endless string', '{"results":[{"text":"', 'a'],
     ['elements', '{"results":[', '{}, '],
     ['arrays in arrays', '{"results":[', '['],
     ['lines', '', '\n'],

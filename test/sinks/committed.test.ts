@@ -359,7 +359,7 @@ describe('a commit of committed()', () => {
       'data that are too long for a column',
       Object.assign(new Error('too long'), { code: '22001' }),
     ],
-    ['a table that is not there', Object.assign(new Error('no table'), { code: '42P01' })],
+    ['a missing table', Object.assign(new Error('no table'), { code: '42P01' })],
     ['what isRetryable refuses', new Error('no')],
   ])('is not retried after %s', async (name, error) => {
     const target = new StandIn<number>();

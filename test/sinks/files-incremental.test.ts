@@ -55,7 +55,7 @@ function growing(count: number): Flow<number> {
 
 const SINKS: Readonly<Record<string, (disk: SimulatedDisk) => Sink<number, unknown>>> = {
   files: disk => filesOn<number>(disk, { ...shared, path: n => `${pathOf(n)}.jsonl` }),
-  'files of gzip': disk =>
+  'gzip files': disk =>
     filesOn<number>(disk, { ...shared, path: n => `${pathOf(n)}.jsonl.gz`, gzip: true }),
   'a single file': disk => filesOn<number>(disk, { ...shared, path: '/out/all.jsonl' }),
   'numbered files': disk =>

@@ -120,10 +120,10 @@ describe('files()', () => {
     ['undefined', undefined],
     ['a function', () => {}],
     ['a symbol', Symbol('x')],
-    ['a bigint inside', { a: 1n }],
-    ['not a number', Number.NaN],
+    ['an object that contains a bigint', { a: 1n }],
+    ['NaN', Number.NaN],
     [
-      'a circle',
+      'a circular object',
       (() => {
         const a: unknown[] = [];
         a.push(a);

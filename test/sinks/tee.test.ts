@@ -269,12 +269,12 @@ describe('an error in tee()', () => {
       /files: `checkpoint` must not be given in branch 2 of tee\(\): give it to tee itself/,
     ],
     [
-      'one path twice',
+      'the same path twice',
       () => tee(files({ path: 'out/x' }), collect(), files({ path: './out//x' })),
       /`path` must differ in each branch of tee\(\): branches 1 and 3 have "out\/x"/,
     ],
     [
-      'one template twice, within compose',
+      'the same path template twice, within compose',
       () =>
         tee(
           files({ path: 'a/{day}.gz' }),

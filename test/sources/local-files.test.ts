@@ -321,7 +321,7 @@ describe('localFiles', () => {
     }
 
     const ways = [
-      ['whole', 20, 0],
+      ['as a whole', 20, 0],
       ['in blocks', 9_000, 0],
       ['by a thread', 20, 1],
     ] as const;

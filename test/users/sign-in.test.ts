@@ -186,8 +186,8 @@ describe('the stored tokens of signIn()', () => {
   }
 
   it.each([
-    ['cut', (text: string) => text.slice(0, 40)],
-    ['no object', () => '7'],
+    ['truncated', (text: string) => text.slice(0, 40)],
+    ['not an object', () => '7'],
     ['empty', () => ''],
     ['of another version', (text: string) => text.replace('"version": 1', '"version": 2')],
     ['without a secret', (text: string) => text.replace(/"secret": "[^"]+"/, '"secret": ""')],

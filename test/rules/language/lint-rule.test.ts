@@ -100,7 +100,7 @@ test.each([
   ['maqaf', '#תל־אביב'],
   ['tsheg', '#བོད་ཡིག'],
   ['a wave dash', '#あ〜い'],
-  ['the mark for the same again', '#各〃'],
+  ['an ideographic iteration mark', '#各〃'],
 ])('checkRule reports no warning for a hashtag with %s', (_, text) => {
   expect(checkRule(text, { product }).problems).toEqual([]);
 });

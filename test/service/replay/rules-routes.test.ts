@@ -122,7 +122,7 @@ describe('a request to add replay rules', () => {
   });
 
   it.each([
-    ['no JSON', '{"rules":'],
+    ['invalid JSON', '{"rules":'],
     ['nothing', ''],
     ['a list', '[{"value":"tea"}]'],
     ['no rules', '{}'],

@@ -90,8 +90,8 @@ describe('a request for engagement totals', () => {
   });
 
   it.each<[string, Ask, number]>([
-    ['no JSON', { body: '{"tweet_ids":' }, 400],
-    ['no UTF-8', { body: '' }, 400],
+    ['not JSON', { body: '{"tweet_ids":' }, 400],
+    ['not UTF-8', { body: '' }, 400],
     ['of another type', { contentType: 'text/plain' }, 415],
     ['too large', { body: ' '.repeat(256 * 1024 + 1) }, 413],
   ])('is rejected if its body is %s', async (_, more, status) => {

@@ -40,8 +40,8 @@ describe('an OAuth-signed request', () => {
   });
 
   it.each<[string, Ask]>([
-    ['none', { authorization: '' }],
-    ['that of another scheme', { authorization: 'Basic YTpi' }],
+    ['no header', { authorization: '' }],
+    ['a header of another scheme', { authorization: 'Basic YTpi' }],
   ])('must have an OAuth Authorization header, not %s', async (_, ask) => {
     const { post } = await localOAuth();
     const { status, headers, errors } = await post(PATH, { ...GOOD, ...ask });
@@ -50,7 +50,7 @@ describe('an OAuth-signed request', () => {
   });
 
   it.each<[string, Ask, string]>([
-    ['a header', { authorization: 'OAuth a=' }, 'The Authorization header cannot be read'],
+    ['a readable header', { authorization: 'OAuth a=' }, 'The Authorization header cannot be read'],
     [
       'all parameters',
       { authorization: 'OAuth oauth_nonce="", oauth_timestamp="1"' },
@@ -62,7 +62,7 @@ describe('an OAuth-signed request', () => {
       { signed: { oauth_signature_method: 'PLAINTEXT' } },
       'oauth_signature_method must be HMAC-SHA1',
     ],
-    ['an application', { key: 'nobody' }, 'Consumer key not found'],
+    ['a known application', { key: 'nobody' }, 'Consumer key not found'],
     ['no token in this step', { token: 'x' }, 'Token not found'],
   ])('must contain %s', async (_, ask, reason) => {
     const { post } = await localOAuth();
@@ -81,7 +81,7 @@ describe('an OAuth-signed request', () => {
     ['the secret of a token', { tokenSecret: 'wrong' }],
     ['a signature', { forged: { oauth_signature: 'AAAAAAAAAAAAAAAAAAAAAAAAAAA=' } }],
     ['a parameter', { forged: { oauth_nonce: 'another' } }],
-    ['a parameter more', { forged: { x: 'y' } }],
+    ['one more parameter', { forged: { x: 'y' } }],
     ['the form', { body: `oauth_callback=${encodeURIComponent(CALLBACK)}&x=y` }],
   ])('is rejected if %s differs from what was signed', async (_, ask) => {
     const { post } = await localOAuth();
@@ -222,7 +222,7 @@ describe('an OAuth-signed request', () => {
 
   it.each<[string, Ask, number]>([
     ['too large', { body: 'x'.repeat(16 * 1024 + 1) }, 413],
-    ['no UTF-8', { body: 'oauth_callback=%FF' }, 400],
+    ['not UTF-8', { body: 'oauth_callback=%FF' }, 400],
     ['in gzip', { headers: { 'content-encoding': 'gzip' } }, 415],
   ])('is rejected if its body is %s', async (_, ask, status) => {
     const { post } = await localOAuth();

@@ -281,7 +281,7 @@ describe('a checkpoint file', () => {
 
   it.each([
     ['empty', () => '', /not a checkpoint/],
-    ['cut', (text: string) => text.slice(0, 100), /not a checkpoint/],
+    ['truncated', (text: string) => text.slice(0, 100), /not a checkpoint/],
     ['of another kind', () => '[]', /of version undefined/],
     ['null', () => 'null', /not a checkpoint/],
     [
@@ -290,12 +290,12 @@ describe('a checkpoint file', () => {
       /of version 2, not 1/,
     ],
     [
-      'wrong in one digit',
+      'changed in one digit',
       (text: string) => text.replace('"bytes":12', '"bytes":11'),
       /damaged or was edited/,
     ],
     [
-      'without its sum',
+      'without its checksum',
       (text: string) => text.replace(/,\n {2}"check": "\w+"/, ''),
       /damaged or was edited/,
     ],

@@ -327,7 +327,7 @@ describe('a sink with the option `damaged`', () => {
       /parquet: `damaged` must differ from the checkpoint/,
     ],
     [
-      'a name of a part',
+      'the name of a .part file',
       () => files({ path: 'a.jsonl', damaged: 'b.part' }),
       /must not end in \.part/,
     ],
@@ -342,12 +342,12 @@ describe('a sink with the option `damaged`', () => {
       /tee: `damaged` must differ from `path`/,
     ],
     [
-      'one in a branch of tee',
+      'set in a branch of tee',
       () => tee(files({ path: 'a.jsonl', damaged: 'b.jsonl' }), { checkpoint: 'c.json' }),
       /files: `damaged` must not be given in branch 1 of tee\(\): give it to tee itself/,
     ],
     [
-      'none of the branches writes files',
+      'set although no branch of tee writes files',
       () => tee(collect(), { damaged: 'b.jsonl' }),
       /tee: `damaged` needs a branch that writes files/,
     ],

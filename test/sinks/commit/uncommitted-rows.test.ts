@@ -380,7 +380,7 @@ describe('tee with a branch that ends in committed()', () => {
     }) satisfies Sink<number, Committed>;
   it.each<[string, () => unknown, RegExp]>([
     [
-      'two of them',
+      'two branches that end in committed()',
       () => tee(into(), collect(), compose(take(1), into())),
       /must have one branch that ends in committed\(\), and 1 and 3 do/,
     ],
@@ -390,7 +390,7 @@ describe('tee with a branch that ends in committed()', () => {
       /tee: `checkpoint` must not be given with committed\(\) in branch 1/,
     ],
     [
-      'a file of damaged records of its own',
+      'a separate file of damaged records in that branch',
       () => tee(collect(), into({ damaged: '/damaged' })),
       /committed: `damaged` must not be given in branch 2 of tee\(\): give it to tee itself/,
     ],

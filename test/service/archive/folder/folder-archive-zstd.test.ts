@@ -87,7 +87,7 @@ describe('an archive of a folder with zstd files', () => {
   });
 
   test.each<[string, RegExp, (file: Buffer) => Buffer | string]>([
-    ['a file that is cut short', /cut short/, file => file.subarray(0, -1)],
+    ['a truncated file', /cut short/, file => file.subarray(0, -1)],
     ['an empty file', /named \.zst but is empty/, () => ''],
     ['text that is named zstd', /named \.zst but is not zstd/, () => infoLine(0)],
     ['gzip that is named zstd', /named \.zst but is not zstd/, () => gzipSync(infoLine(0))],

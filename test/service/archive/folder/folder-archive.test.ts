@@ -135,7 +135,7 @@ describe('a damaged archive of a folder', () => {
   const good = () => jobFile(posts(NOON, 5));
 
   test.each<[string, (file: Buffer) => Buffer | string]>([
-    ['a file that is cut short', file => file.subarray(0, file.length - 20)],
+    ['a truncated file', file => file.subarray(0, file.length - 20)],
     [
       'a flipped byte',
       file =>

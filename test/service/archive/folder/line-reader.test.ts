@@ -56,14 +56,14 @@ describe('LineReader', () => {
   });
 
   it.each([
-    ['plain, and shorter', 'plain', text],
-    ['gzip, and shorter', 'gzip', gzipSync(text)],
-    ['gzip, and cut', 'gzip', gzipSync(text).subarray(0, 12)],
-    ['zstd, and shorter', 'zstd', zstd],
-    ['zstd, and cut', 'zstd', zstd.subarray(0, -1)],
-    ['zstd, and damaged', 'zstd', Buffer.concat([zstd, text])],
+    ['a shorter plain file', 'plain', text],
+    ['a shorter gzip file', 'gzip', gzipSync(text)],
+    ['a truncated gzip file', 'gzip', gzipSync(text).subarray(0, 12)],
+    ['a shorter zstd file', 'zstd', zstd],
+    ['a truncated zstd file', 'zstd', zstd.subarray(0, -1)],
+    ['a damaged zstd file', 'zstd', Buffer.concat([zstd, text])],
   ] as const)(
-    'rejects with the name of a file that is %s than when it was indexed',
+    'rejects with the name of a file that has changed since it was indexed: %s',
     async (_, form, content) => {
       const reader = await readerOf(form, content);
       const error = await reader.read([beyond]).catch(error => error);
