@@ -62,7 +62,6 @@ function quoted(value: string): string {
   return shellWord(value);
 }
 
-/** Quotes text as one word for a POSIX shell. */
 export function shellWord(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

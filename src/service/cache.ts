@@ -1,4 +1,3 @@
-/** Returns the value of a key. If the map has none, adds the result of `make`. */
 export function getOrMake<Key, Value>(
   map: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
   key: Key,
@@ -23,7 +22,6 @@ export class WeightedCache<Key, Value> {
     this.#maxWeight = maxWeight;
   }
 
-  /** Returns the cached value, or a new value from `make`. */
   get(key: Key, make: () => { readonly value: Value; readonly weight: number }): Value {
     let entry = this.#entries.get(key);
     if (entry === undefined) {

@@ -64,10 +64,6 @@ const DETAILS: Readonly<
   control: { name: 'no-control' },
 };
 
-/**
- * The flags of `millrace-service`: one for each option in `DETAILS`, and flags of the command itself, such as
- * `--json`.
- */
 const SERVICE_FLAGS: Flags = [
   ...flagsOf({ port: PORT }),
   ...flagsOf(SERVICE_OPTIONS, Object.keys(DETAILS) as (keyof typeof DETAILS)[], DETAILS),
@@ -207,7 +203,6 @@ function onParentGone(end: () => void): void {
   }, PARENT_CHECK_MS).unref();
 }
 
-/** Returns `export` lines with the variables of the service that runs on this port. */
 async function environmentFor(
   port: unknown,
   { host = SERVICE_OPTIONS.host.otherwise, token, ...others }: Readonly<Record<string, unknown>>,

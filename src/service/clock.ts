@@ -7,7 +7,6 @@ interface Alarm {
   readonly ring: (at: number) => void;
 }
 
-/** The state of a clock that was moved or frozen. */
 export interface KeptClock {
   /** The time in epoch milliseconds. */
   readonly now: number;

@@ -31,7 +31,6 @@ const MAX_SNAPSHOT_BYTES = 1024 * 1024 * 1024;
  */
 const MAX_SETTLE_MS = 2_000;
 
-/** The parts of `Service` that the control path uses. */
 export interface ControlledService {
   readonly service: {
     /** The arguments are `unknown`, because they come from a request. The methods validate them. */
@@ -73,7 +72,6 @@ export function controlRoutes(
   ];
 }
 
-/** Returns the options for `account()` with which a client in another process connects to this service. */
 const showAddresses: Handler<ControlParts> = ({ request }, { addresses, settings }) =>
   jsonResponse(200, addresses(originOf(request, settings)));
 
@@ -224,7 +222,6 @@ const TABLE: RouteTable<ControlParts> = {
   '/_control/grants/:user': { DELETE: revokeOfUser },
 };
 
-/** Revokes the grants of a user, or of all users. Returns the number of revoked grants. */
 async function revoke(oauth: OAuthProvider, user?: Pick<User, 'id'>): Promise<number> {
   let revoked = 0;
   for (const { user: owner, application } of oauth.grantsOf(user))

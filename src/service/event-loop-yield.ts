@@ -38,7 +38,6 @@ export class EventLoopYield {
     return performance.now() - this.#began > WORK_MS;
   }
 
-  /** Yields to the event loop if `isDue`. */
   async pause(): Promise<void> {
     if (this.isDue) {
       const turn = lastTurn.then(() => setImmediate());

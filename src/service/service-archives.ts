@@ -49,7 +49,6 @@ export class ServiceArchives {
     return this.#other;
   }
 
-  /** Returns a search that finds posts; `undefined` if there are no posts. */
   async firstSearch(): Promise<FirstSearch | undefined> {
     const { archive, postsPerMinute } = this.#settings;
     if (archive === undefined && postsPerMinute > 0) return GENERATED_SEARCH;
@@ -150,7 +149,6 @@ export function visibleArchive(
   };
 }
 
-/** A search that finds posts in the archive. */
 export interface FirstSearch {
   readonly product: '30day' | 'fullarchive';
   readonly parameters: Readonly<Record<string, string>>;

@@ -14,27 +14,20 @@ import type { UsageMeter } from './usage/usage-meter.js';
 import type { OAuthProvider } from './users/oauth-provider.js';
 import type { SignedRequests } from './users/signed-requests.js';
 
-/** The objects that all endpoints use. */
 export interface ServiceContext {
   readonly settings: ServiceSettings;
   readonly clock: Clock;
   readonly faults: Faults;
-  /** The windows of the rate limits. */
   readonly quotas: Quotas;
-  /** Counts delivered posts and requests. */
   readonly usage: UsageMeter;
-  /** The last requests, for the console. */
   readonly requests: RequestLog;
-  /** The open connections to streams. */
   readonly streams: Set<OpenStream>;
   /** The posts of the option `posts`, and posts that a test has added. */
   readonly posts: Posts;
   readonly compliance: Compliance;
   /** The rules of the replay stream. */
   readonly rules: StreamRules;
-  /** The last replays, for the console. */
   readonly replays: ReplayLog;
-  /** The applications, users and grants. */
   readonly oauth: OAuthProvider;
   readonly signed: SignedRequests;
   /**

@@ -52,7 +52,6 @@ import { OAuthProvider } from './users/oauth-provider.js';
 import { oauthRoutes } from './users/oauth-routes.js';
 import { SignedRequests } from './users/signed-requests.js';
 
-/** The option of the port on which a service listens. */
 export const PORT = whole('port to listen on; 0 is any free one', { max: 65_535, default: 0 });
 
 /**

@@ -46,7 +46,6 @@ export interface Snapshot {
   readonly digest: string;
 }
 
-/** A part of the state: how to reset it, and how to store it in snapshots. */
 interface Part {
   /** Returns the state for snapshots. Absent for parts that snapshots do not contain. */
   kept?(): unknown;

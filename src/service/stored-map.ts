@@ -17,7 +17,6 @@ export abstract class StoredMap<Value, Kept> {
   #values: ReadonlyMap<string, Value> = new Map();
   #ids: ReadonlyMap<string, Value> = new Map();
   #opened: Promise<void> | undefined;
-  /** Runs changes one after another. */
   readonly #serial = pLimit(1);
 
   /**

@@ -10,7 +10,6 @@ export interface SortKey {
   readonly id: string;
 }
 
-/** Sorts newer posts before older posts, and posts of the same time by descending id. */
 export function newestFirst(a: SortKey, b: SortKey): number {
   if (a.at !== b.at) return b.at - a.at;
   const [idOfA, idOfB] = [BigInt(a.id), BigInt(b.id)];

@@ -17,7 +17,6 @@ import {
 import type { Block, BlockStore, DocumentSet } from './block.js';
 import { candidateDocuments } from './candidate-documents.js';
 
-/** The number of posts that are read together to test whether they match. */
 const POSTS_PER_TEST = 128;
 
 /**

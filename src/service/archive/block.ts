@@ -120,7 +120,6 @@ export class DocumentSet {
     this.#trim();
   }
 
-  /** Returns the number of members from `start` (inclusive) to `end` (exclusive). */
   count(start: number, end: number): number {
     if (start >= end) return 0;
     const first = start >>> 5;

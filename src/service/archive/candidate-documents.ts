@@ -27,7 +27,6 @@ import {
   wordIndexOf,
 } from './block.js';
 
-/** The documents of a block that may match a search rule. */
 export interface CandidateDocuments {
   readonly documents: DocumentSet;
   /** Whether all `documents` match, so that no post needs to be tested. */
@@ -99,9 +98,7 @@ function clauseDocuments(clause: Clause, block: Block): CandidateDocuments {
   return { documents: locatedIn(block, block.details, inArea), exact: true };
 }
 
-/** The data with which a block's index evaluates one clause of a rule. */
 interface ClauseQuery extends RequiredTerms {
-  /** The query that checks the order of words, if the clause has several words. */
   readonly wordQuery: WordQuery | undefined;
   readonly inArea: ((position: Position) => boolean) | undefined;
 }
@@ -141,9 +138,7 @@ function locatedIn(
 /** A phrase or proximity: several words that must be in one string of a post, in a certain order. */
 interface WordQuery {
   readonly words: readonly string[];
-  /** The prefix of the term of each word. */
   readonly prefix: string;
-  /** The kinds of strings to search. */
   readonly kinds: readonly TextKind[];
   /** Returns whether a string matches, given only its tokens that occur in the query. */
   matches(tokens: readonly string[]): boolean;
@@ -177,7 +172,6 @@ function operatorQuery(clause: OperatorClause, dialect: Dialect): WordQuery | un
   return phraseQuery(phraseOf(clause.value, dialect).words, [FIELD], `${clause.name}:`);
 }
 
-/** Returns the documents among `posts` that have a matching string. */
 function matchWords(
   posts: DocumentSet,
   { words, prefix, kinds, matches }: WordQuery,

@@ -11,7 +11,6 @@ export const ID_EPOCH = 1_288_834_974_657;
 /** Ids below this are sequential and contain no time. All ids that contain a time are higher. */
 const MIN_TIME_BASED = 30_000_000_000n;
 
-/** Returns the newest post of an archive; `undefined` for an empty archive. */
 export function newestPost(archive: Archive, now: number): Promise<ArchivedPost | undefined> {
   return lastBefore(archive, { from: FIRST_POST, to: now + 1 });
 }
@@ -37,13 +36,12 @@ export async function findAuthor(
   return author?.handle.toLowerCase() === name.toLowerCase() ? author : undefined;
 }
 
-/** A signal and a deadline, each of which ends a look-up early. */
 export interface LookUpLimits {
   readonly signal: AbortSignal;
   readonly deadline?: Deadline | undefined;
 }
 
-/** Returns the post with an id, if the archive has it. @throws DeadlineError */
+/** @throws DeadlineError after `limits.deadline`. */
 export async function findPost(
   archive: Archive,
   id: string,
@@ -122,7 +120,6 @@ export const ANY: ArchiveQuery = {
   matches: () => true,
 };
 
-/** Returns a query that matches only the post with this id. */
 export function queryOfId(id: string): ArchiveQuery {
   const number = BigInt(id);
   return { tree: ALL, matches: activity => BigInt(activity.id) === number };

@@ -14,7 +14,6 @@ export interface ComplianceParts {
   onError(error: unknown): void;
 }
 
-/** An injected event, as snapshots store it. */
 export interface KeptEvent {
   /** The time in epoch milliseconds. */
   readonly at: number;
@@ -55,7 +54,6 @@ export class Compliance {
     readonly version: object | undefined;
   } = { window: { from: 0, to: 0 }, events: [], version: undefined };
   #reached = 0;
-  /** Functions that remove the timer and the clock listener. */
   #cancel: (() => void)[] = [];
   #sending: Promise<void> = Promise.resolve();
   #stopping = new AbortController();
@@ -212,7 +210,6 @@ export class Compliance {
     for (const cancel of this.#cancel.splice(0)) cancel();
   }
 
-  /** Sends the generated events that are due by now. */
   async #sendDue(): Promise<void> {
     const now = this.#options.clock.now();
     // If the clock was set back, continues from the new time.

@@ -17,7 +17,6 @@ const DELAYS = [2 * MINUTE, 40 * MINUTE, 26 * HOUR];
 /** The delay between an event and the event that undoes it, in milliseconds. */
 const UNDO_DELAY = 12 * MINUTE;
 
-/** An event for a post or its author, and the event that undoes it, if any. */
 export interface GeneratedEvent {
   readonly kind: EventKind;
   readonly at: number;
@@ -71,7 +70,7 @@ export class GeneratedEvents {
     return this.#rate === 0;
   }
 
-  /** Returns the event of a post, if it has one. @param at The time of the post. */
+  /** @param at The time of the post. */
   eventOf(id: string, at: number, isRepost: boolean): GeneratedEvent | undefined {
     if (mixedHash(`${this.#seed} ${id}`) >= this.#rate * 2 ** 32) return undefined;
     const choice = mixedHash(`${id} ${this.#seed}`);

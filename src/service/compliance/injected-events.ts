@@ -26,7 +26,6 @@ const HIDING: Readonly<Record<string, readonly [reason: string, hides: boolean]>
   user_unsuspend: ['suspended', false],
 };
 
-/** Compliance events injected by a test, and the posts that they hide. */
 export class InjectedEvents {
   readonly #events: PrintedEvent[] = [];
   /** For each post and user, by kind and id, the events that hide it or show it again. */
@@ -81,7 +80,6 @@ export class InjectedEvents {
   }
 }
 
-/** Returns the kind of an event, and the ids of the post and the user that it names. */
 export function subjectOf(json: string): {
   readonly kind: string;
   readonly post: string | undefined;

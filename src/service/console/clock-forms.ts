@@ -10,9 +10,7 @@ import {
 } from './html/page-parts.js';
 
 export interface RefusedForm {
-  /** The values of the form's fields. */
   readonly form: URLSearchParams;
-  /** The reason why the form was refused. */
   readonly message: string;
 }
 

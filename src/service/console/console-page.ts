@@ -7,7 +7,6 @@ import { type HtmlValue, html } from './html/html.js';
 import type { HtmlPage, Menu } from './html/page.js';
 import { csrfField, hiddenFields, type Message, type MessageAt } from './html/page-parts.js';
 
-/** The parts of the service that pages show. */
 export interface ShownParts {
   readonly context: ServiceContext;
   readonly jobs: JobEndpoints;
@@ -17,7 +16,6 @@ export interface ShownParts {
   firstSearch(): Promise<FirstSearch | undefined>;
 }
 
-/** The entries of the menu. */
 export const SECTIONS = {
   overview: ['Overview', '/console'],
   explore: ['Explore', '/console/explore'],
@@ -30,7 +28,6 @@ export const SECTIONS = {
   status: ['Status', '/status'],
 } as const;
 
-/** Renders the menu, with a button to sign out for visitors who are signed in. */
 export function menuOf(
   section: keyof typeof SECTIONS,
   visitor?: { readonly user: string; readonly csrf: string },
@@ -49,7 +46,6 @@ ${visitor && html`<form method="post" action="/console/sign-out">${csrfField(vis
 export interface Visit extends Pick<RequestContext, 'url' | 'path' | 'signal'>, ShownParts {
   /** The token that each form must contain. */
   readonly csrf: string;
-  /** Renders the message of the last action, if it belongs to the element with this id. */
   readonly messageAt: MessageAt;
 }
 
@@ -65,20 +61,16 @@ interface FormRedirect {
   readonly message: Message;
 }
 
-/** The result of a form: a redirect to a page, or a page that shows the form again. */
 export type FormResult = FormRedirect | PageContent;
 
-/** Redirects to a page, with a message that a form has succeeded. */
 export function done(location: string, text: string): FormRedirect {
   return { location, message: { tone: 'good', text } };
 }
 
-/** Redirects to a page, with a message that a form has failed. */
 export function notDone(location: string, text: string): FormRedirect {
   return { location, message: { tone: 'bad', text } };
 }
 
-/** The question that a form asks before it does something that cannot be undone. */
 interface Question {
   readonly title: string;
   readonly text: HtmlValue;
@@ -120,6 +112,5 @@ export interface ConsolePage {
   readonly isPublic?: boolean;
   /** @param typed The values of a form on the page that was refused. The form's fields show them again. */
   show(visit: Visit, typed?: URLSearchParams): PageContent | Promise<PageContent>;
-  /** Handles a form of the page. */
   act?(visit: Visit, form: URLSearchParams): FormResult | Promise<FormResult>;
 }

@@ -39,7 +39,6 @@ interface ConsoleParts extends Omit<ShownParts, 'addresses'> {
   addresses(origin?: string): Addresses;
 }
 
-/** Returns the routes of all pages: the console, the status page, and the sign-in of users. */
 export function pageRoutes(parts: ConsoleParts): readonly Route[] {
   const { settings } = parts.context;
   const sameSite = settings.token === undefined ? 'Lax' : 'Strict';
@@ -71,7 +70,6 @@ const SIGN_INS: RouteTable<HandlerParts> = {
   '/console/sign-out': { POST: signOut },
 };
 
-/** The pages for the account holder. */
 const PAGES: readonly ConsolePage[] = [
   ...overviewPages,
   ...explorePages,

@@ -6,7 +6,6 @@ import { SECTIONS, type Visit } from './console-page.js';
 import { type Html, html } from './html/html.js';
 import { breakable, command } from './html/page-parts.js';
 
-/** An endpoint, with commands for curl and the library. */
 export interface ListedEndpoint {
   /** The page of the console that shows the commands of the endpoint. */
   readonly section: keyof typeof SECTIONS;
@@ -17,7 +16,6 @@ export interface ListedEndpoint {
   readonly curl?: string | undefined;
   /** A shell command that runs a short script. */
   readonly millrace: string;
-  /** The content of a TypeScript file with the same script. */
   readonly typescript: string;
 }
 
@@ -25,7 +23,6 @@ interface Example extends Pick<ListedEndpoint, 'section' | 'name' | 'address'> {
   /** The HTTP method; GET by default. */
   readonly method?: string;
   readonly query?: string;
-  /** The body, which is sent as JSON. */
   readonly body?: object;
   readonly isStream?: boolean;
   /** Whether the request is signed, so that curl cannot make it. */
@@ -34,7 +31,6 @@ interface Example extends Pick<ListedEndpoint, 'section' | 'name' | 'address'> {
   readonly script: string;
 }
 
-/** Returns every endpoint of the account, with examples for the service's current time. */
 export function listedEndpoints(addresses: Addresses, now: number): readonly ListedEndpoint[] {
   return [
     ...searches(addresses, '30day', 'the last 30 days'),
@@ -215,7 +211,6 @@ interface CurlOptions {
   readonly needsLogin?: boolean | undefined;
 }
 
-/** Returns a request as a command for curl. */
 export function curlOf(
   address: string,
   { method, body, isStream = false, needsLogin = true }: CurlOptions,
@@ -256,7 +251,6 @@ const LOGIN = '-u "$MILLRACE_EMAIL:$MILLRACE_PASSWORD"';
 const IMPORTED =
   /(?<![\w.])(?:account|chart|collect|compliance|counts|jobs|pipeline|replay|replayRules|search|stdout|take|usage|users)(?=[(.])/g;
 
-/** Returns a script with its imports from the library. */
 export function typescriptOf(script: string): string {
   const names = [...new Set(script.match(IMPORTED))].sort().join(', ');
   return `import { ${names} } from "millrace";\n${script}`;
@@ -279,7 +273,6 @@ ${endpoints.filter(({ section }) => section === page).map(commandsOf)}
 ${page === 'overview' && html`<section class="stack"><h3>Other addresses</h3><ul class="stack">${others.map(linkOf)}</ul></section>`}</details>`;
 }
 
-/** Renders a page that has no rows yet, with a curl command that creates the first one. */
 export function emptyPage(
   { addresses, context }: Visit,
   page: keyof typeof SECTIONS,
@@ -301,7 +294,6 @@ ${
 }${command('Millrace', millrace, typescript)}</section>`;
 }
 
-/** Links to another page that shows the commands for an endpoint. Also shows the endpoint's address. */
 function linkOf({ section, name, method, address }: ListedEndpoint): Html {
   return html`<li><a href="${SECTIONS[section][1]}#commands">${name}</a>${addressOf(method, address)}</li>`;
 }

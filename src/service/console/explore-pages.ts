@@ -31,7 +31,7 @@ import { problemsView } from './rule-view.js';
 export const EXPLORE = '/console/explore';
 export const RULE_TEST = '/console/explore/rules';
 
-/** The pages for searches in the console. These searches do not count as requests or as usage. */
+/** Searches on these pages do not count as requests or as usage. */
 export const explorePages: readonly ConsolePage[] = [
   {
     pattern: EXPLORE,
@@ -60,7 +60,6 @@ ${isDue && !isInvalid && (await resultOf(asked, visit))}`,
 
 const TABS = { [EXPLORE]: 'Posts of a query', [RULE_TEST]: 'Rules for a post' } as const;
 
-/** Renders links between the pages for searching and for testing rules. */
 export function tabs(current: keyof typeof TABS): Html {
   const pages = Object.keys(TABS) as (keyof typeof TABS)[];
   return choices('What to explore', pages, current, page => [TABS[page], page]);
@@ -201,7 +200,6 @@ const MAX_BARS = 62;
 /** The maximum time that a page waits for counts, in milliseconds of real time. */
 const COUNT_MS = 2_000;
 
-/** Renders the counts of the window, in as many buckets as fit in the chart. */
 async function chartOf(
   { tree, window, asOf }: SearchRequest<unknown>,
   { context, signal, url }: Visit,

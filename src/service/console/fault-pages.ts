@@ -128,7 +128,6 @@ function plant(visit: Visit, form: URLSearchParams): FormResult {
   } catch (error) {
     if (!(error instanceof OptionError)) throw error;
     const field = error.option.replace(/^fault\./, '');
-    // The message is shown below the field that it names.
     const message = inWords(error.message.replace(/^faults\.plant: `[^`]*` must/, 'Must'));
     return shown(visit, { fault: { form, field, message } });
   }
@@ -142,7 +141,6 @@ function clear({ context }: Visit, form: URLSearchParams): FormResult {
     : done(`${HERE}#planted`, `${printCount(cleared, 'fault')} cleared.`);
 }
 
-/** For each field of the clock's form, the message for a value that is refused. */
 const CLOCK_WORDS = {
   advance: 'Must be a time such as 30s, 31m, 2h or 15d.',
   set: 'Must be a time such as 202405151234 or 2024-05-15T12:34Z.',
@@ -218,7 +216,6 @@ function hitsOf({ times = 1, hits }: PlantedFault): string {
     : `${printNumber(hits)} of ${printCount(times, 'hit')}`;
 }
 
-/** Describes which requests, jobs or streams a fault applies to. */
 function whereOf(fault: PlantedFault): string {
   const aims = [
     'endpoint' in fault && fault.endpoint,
@@ -258,7 +255,6 @@ function clearForm(csrf: string, id: number | undefined): Html {
 }
 
 interface RefusedFaultForm extends RefusedForm {
-  /** The field whose value was refused. */
   readonly field: string;
 }
 
@@ -279,7 +275,6 @@ ${refused !== undefined && !Object.hasOwn(fields, refused.field) && box}
 </form>`;
 }
 
-/** @param box The message about the refused value, if there is one. */
 function fieldOf(name: string, field: FaultField, value: string, box: Html | undefined): Html {
   const { meaning, hint, isRequired, input } = field;
   const isWrong = box !== undefined;

@@ -43,7 +43,6 @@ import { RULE_COLUMNS } from './rule-view.js';
  */
 const MAX_WAIT_MS = 100;
 
-/** The list of historical jobs, and the page of a job. Jobs can be accepted and rejected on both. */
 export const jobPages: readonly ConsolePage[] = [
   {
     pattern: '/console/jobs',
@@ -120,7 +119,6 @@ function filesCard({ job, files }: JobRunner, url: URL): Html {
 /** The number of posts of a data file on one page. */
 const FILE_POSTS = 10;
 
-/** Shows the posts of a data file, in the order of the file. */
 async function showFile(visit: Visit): Promise<PageContent> {
   const { jobs, url, path } = visit;
   const runner = await find(visit, path.uuid ?? '');
@@ -140,7 +138,6 @@ async function showFile(visit: Visit): Promise<PageContent> {
   };
 }
 
-/** Returns those posts of a data file that one page shows. */
 async function postsOf(path: string, first: number): Promise<readonly Activity[]> {
   const posts: Activity[] = [];
   let at = 0;
@@ -153,7 +150,6 @@ async function postsOf(path: string, first: number): Promise<readonly Activity[]
   return posts;
 }
 
-/** Accepts or rejects a job. The message is shown in its row. */
 async function decide(visit: Visit, form: URLSearchParams, uuid: string): Promise<FormResult> {
   const decision = form.get('decision');
   if (decision !== 'accept' && decision !== 'reject')

@@ -18,7 +18,6 @@ import {
 } from './html/page-parts.js';
 import { outcomeOf } from './stream-pages.js';
 
-/** The overview page: current activity, the commands to paste first, the account, and all addresses. */
 export const overviewPages: readonly ConsolePage[] = [
   {
     pattern: '/console',
@@ -47,7 +46,6 @@ const TILES: Readonly<Record<keyof OverviewTotals, readonly [words: string, addr
 /** The number of bars in a small chart. Each is five minutes. */
 const BARS = 12;
 
-/** Renders the numbers of the last hour, each with a small chart. */
 function lastHour({ context }: Visit): Html {
   const tiles = Object.entries(TILES).map(([name, [words, address]]) => {
     const values = context.requests.totals.lastHour(name as keyof OverviewTotals, BARS);
@@ -106,7 +104,6 @@ function goingOn({ context, jobs }: Visit): Html {
 </ul>`;
 }
 
-/** Renders the outcome of the most recent replay that has ended. */
 function lastReplay(replays: readonly LoggedReplay[]): Html {
   const last = replays.find(({ endedAt }) => endedAt !== undefined);
   if (last === undefined) return renderState('no replay has ended', 'idle');

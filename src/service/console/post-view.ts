@@ -25,7 +25,6 @@ ${quoted !== undefined && html`<blockquote><p>${authorOf(quoted)}</p><p class="t
 <details><summary>JSON</summary>${jsonView(undefined, activity.raw.toString())}</details></article>`;
 }
 
-/** Renders JSON with line breaks and an optional caption. */
 export function jsonView(caption: string | undefined, json: string): Html {
   return html`<figure class="command">${caption !== undefined && html`<figcaption>${caption}</figcaption>`}<pre class="json"><code>${indented(json)}</code></pre></figure>`;
 }
@@ -36,7 +35,6 @@ function authorOf({ author: { name, writtenHandle } }: PostFields): Html {
 
 const ENTITY = /https?:\/\/[^\s…]+|[#＃@$][\p{L}\p{M}\p{N}_]+/gu;
 
-/** Returns the text, with its links, tags and mentions as elements. */
 function textOf(fields: PostFields, matched?: MatchedTerms) {
   const { links, hashtags, cashtags, mentions } = fields;
   const text = withoutMediaLink(fields);
@@ -68,7 +66,6 @@ function withoutMediaLink({ text, links, media }: PostFields): string {
   return link !== undefined && isOfMedia ? text.slice(0, -link.length) : text;
 }
 
-/** Renders the text between two positions, and marks the matched parts. */
 function runsOf(text: string, isMarked: Uint8Array, from: number, to: number): Html[] {
   const runs: Html[] = [];
   for (let start = from; start < to; ) {

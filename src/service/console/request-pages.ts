@@ -28,7 +28,6 @@ import {
 } from './html/table.js';
 import { jsonView } from './post-view.js';
 
-/** The page of the most recent requests and the remaining quotas. */
 export const requestPages: readonly ConsolePage[] = [
   {
     pattern: '/console/requests',
@@ -119,7 +118,6 @@ function queryOf({ address, body }: LoggedRequest): string | undefined {
   return typeof given === 'string' && !address.includes(`query=${given}`) ? given : undefined;
 }
 
-/** Returns the class of a request's status, such as `4xx`; `none` if it has no response yet. */
 function statusClassOf({ status }: LoggedRequest): string {
   return status === undefined ? 'none' : `${Math.floor(status / 100)}xx`;
 }
@@ -139,7 +137,6 @@ function stateOfAnswer({ status, durationMs, cut, endpoint }: LoggedRequest): Ht
   return renderState(shown, status < 500 ? 'warn' : 'bad');
 }
 
-/** Renders the request and its response, and the request as a command. */
 function detailsOf(request: LoggedRequest, baseUrl: string): Html {
   const { method, address, body, error, endpoint, connection, quotas = [] } = request;
   const left = quotas.filter(quota => isLimited(quota) && quota.left < quota.rate.requests);

@@ -52,7 +52,6 @@ interface RuleTest {
   readonly rules: string;
   readonly post: string;
   readonly product: RuleProduct;
-  /** The problem of the post, if there is one. */
   readonly problem?: string;
 }
 

@@ -11,10 +11,6 @@ import type { Sessions } from './html/sessions.js';
 
 export const SIGN_IN = '/console/sign-in';
 
-/**
- * The state that the console's sign-in page uses: the settings, the sessions and the count of failed
- * attempts.
- */
 export interface SignInParts {
   readonly settings: ServiceSettings;
   readonly sessions: Sessions<string>;

@@ -22,7 +22,6 @@ const FAMILIES: readonly (readonly [Endpoint, name: string])[] = [
   ['pages', 'Console and status page'],
 ];
 
-/** The status page: the state of each family of endpoints, and the clock. */
 export const statusPages: readonly ConsolePage[] = [
   {
     pattern: '/status',
@@ -103,7 +102,6 @@ function faultLine(fault: PlantedFault): Html {
   return html`<div><strong>${fault.kind}</strong> ${whatOf(fault)}${aimOf(fault)}</div>`;
 }
 
-/** Describes the path or the job title to which a fault is limited; empty if it has no such limit. */
 function aimOf(fault: PlantedFault): string {
   if ('path' in fault && fault.path !== undefined) return ` (addresses with “${fault.path}”)`;
   return 'title' in fault && fault.title !== undefined ? ` (job “${fault.title}”)` : '';

@@ -42,10 +42,6 @@ const STREAM_RULES = '/console/streams/rules';
 /** The address of the form that adds a rule. The result of the form is shown there, too. */
 const ADD = `${STREAM_RULES}#add`;
 
-/**
- * The page of open connections and of the most recent replays. Shows the traffic of each connection, and the
- * last message of each replay.
- */
 export const streamPages: readonly ConsolePage[] = [
   {
     pattern: '/console/streams',
@@ -101,7 +97,6 @@ function flowCard({ endpoint, url, startedAt, flow }: OpenStream): Html {
 
 const MAX_LINE = 160;
 
-/** Renders a message of a stream in one line: the text of a post, or JSON. */
 function lineOf(message: Uint8Array): Html {
   const short = (text: string) => (text.length > MAX_LINE ? `${text.slice(0, MAX_LINE)}…` : text);
   try {
@@ -134,7 +129,6 @@ const COLUMNS: readonly HtmlColumn<LoggedReplay>[] = [
 
 const MAX_RANGES = 5;
 
-/** Renders what a replay has not delivered. */
 function missingOf({ unprocessed, minutesFailed }: ReplayInfo): Html | undefined {
   if (unprocessed !== undefined)
     return html`<small>Not processed: ${renderWindow(unprocessed)}</small>`;
@@ -152,7 +146,6 @@ function rangeOf(range: Window): Html {
   return range.to - range.from === MINUTE ? renderMinute(range.from) : renderWindow(range);
 }
 
-/** Returns the last message of a replay, or the reason why there is none. */
 export function outcomeOf({ end, endedAt }: LoggedReplay): readonly [words: string, tone: Tone] {
   if (endedAt === undefined) return ['streaming', 'busy'];
   if (end === undefined) return ['cut off before its last message', 'bad'];

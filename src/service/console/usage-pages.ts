@@ -14,7 +14,6 @@ import { facts, printCount, printNumber, renderState } from './html/page-parts.j
 import { column, type HtmlColumn, table } from './html/table.js';
 
 const DAYS = 31;
-/** The number of days between two labels of the chart. */
 const LABEL_EVERY = 7;
 
 export const usagePages: readonly ConsolePage[] = [

@@ -123,7 +123,6 @@ const TABLE: RouteTable<UserParts> = {
   [GRANTS_PATH]: { GET: showGrants, POST: changeGrants },
 };
 
-/** Returns the sign-in that belongs to the request token in the address. */
 function pendingOf({ url }: RequestContext, { oauth }: UserParts) {
   const token = url.searchParams.get('oauth_token') ?? '';
   const pending = oauth.pending(token);
@@ -192,7 +191,6 @@ async function allow(
     : goTo(approval.redirect, pending);
 }
 
-/** Returns the URL of the page, to which its forms are sent. */
 function pageAddress({ url }: RequestContext): string {
   const token = url.searchParams.get('oauth_token');
   return token === null

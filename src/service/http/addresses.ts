@@ -66,7 +66,6 @@ type Names = { readonly limits: Limits } & Omit<
   `${string}Url` | 'insecureOrigins' | 'serviceTime' | 'limits'
 >;
 
-/** Returns the addresses of a service that listens on this URL. */
 export function addressesAt(url: string, names: Names, serviceTime: () => number): Addresses {
   const { protocol, hostname, origin } = new URL(url);
   return {

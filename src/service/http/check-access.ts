@@ -33,7 +33,6 @@ export function checkAccountAccess(
 
 type Credentials = Pick<ServiceSettings, 'email' | 'password'>;
 
-/** Returns whether an `Authorization` header has these credentials as HTTP Basic. */
 export function isAuthorized(header: string | undefined, right: Credentials): boolean {
   const encoded = /^basic +([a-z0-9+/=_-]+) *$/i.exec(header ?? '')?.[1] ?? '';
   return isSame(Buffer.from(encoded, 'base64'), right);
@@ -58,7 +57,6 @@ function digest(secret: string | Uint8Array): Buffer {
   return createHash('sha256').update(secret).digest();
 }
 
-/** Returns whether an `Authorization` header has the token of the service. */
 export function isBearer(header: string | undefined, token: string): boolean {
   const [, given = ''] = /^bearer +([^ ]+) *$/i.exec(header ?? '') ?? [];
   return isSameSecret(given, token);

@@ -101,9 +101,7 @@ type Fields<Kind extends Fault['kind']> = OptionTable<
 
 type FaultTable = {
   readonly [Kind in Fault['kind']]: {
-    /** Whether the fault affects a request, a job or a stream. */
     readonly target: 'request' | 'job' | 'stream';
-    /** The effect of the fault in a few words. */
     readonly effect: string;
     readonly fields: Fields<Kind>;
   };

@@ -14,7 +14,6 @@ export class HttpProblem extends Error {
   }
 }
 
-/** Returns a 422 that lists all problems of a request. */
 export function unprocessable(problems: readonly string[]): HttpProblem {
   return new HttpProblem(422, withPrefix(problems.map(problem => problem.trim()).join('\n')));
 }

@@ -30,7 +30,6 @@ export async function listen(
   }
 }
 
-/** @param host the host on which the server listens */
 export function urlOf(server: Server, host: string): string {
   const address = server.address() as AddressInfo | null;
   if (address === null) throw new Error('The service does not listen; start it first');
@@ -48,7 +47,6 @@ export function urlAt(host: string, port: number): string {
 
 const EVERY_ADDRESS = ['0.0.0.0', '::'];
 
-/** Returns an address at which other machines can reach this machine; 127.0.0.1 if it has none. */
 function outerAddress(): string {
   const outer = Object.values(networkInterfaces())
     .flatMap(addresses => addresses ?? [])

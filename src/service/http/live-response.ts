@@ -21,7 +21,6 @@ export interface LiveResponseOptions {
   /** Called when the farewell message is queued. */
   onOverflow(): void;
   readonly cut?: ContentCutFault | undefined;
-  /** Called when the stream is cut by a fault. */
   onCut?(): void;
 }
 
@@ -31,7 +30,6 @@ export interface LiveResponseOptions {
  */
 const BATCH_BYTES = 64 * 1024;
 
-/** The number of recent messages to keep for the console. */
 const KEPT_MESSAGES = 3;
 
 const LINE_END = Buffer.from('\r\n');
@@ -63,7 +61,6 @@ export class LiveResponse implements AsyncIterable<Buffer> {
     if (options.cut?.afterMessages === 0 && isBoundary(options.cut)) this.#cutHere();
   }
 
-  /** The number of messages, their rate, the backlog and the last messages, for the console. */
   get flow(): StreamFlow {
     const next = this.#messages % KEPT_MESSAGES;
     return {
@@ -115,7 +112,6 @@ export class LiveResponse implements AsyncIterable<Buffer> {
     this.#notify();
   }
 
-  /** Ends the stream with an error of the producer. */
   fail(error: unknown): void {
     this.#failure ??= { error };
     this.end();

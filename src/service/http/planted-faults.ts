@@ -15,7 +15,6 @@ export interface MatchedFaults {
   readonly other: Exclude<RequestFault, DelayFault> | undefined;
 }
 
-/** A fault with its number of hits, so that it can be restored. */
 export interface KeptFault {
   readonly fault: Fault;
   readonly hits: number;
@@ -39,7 +38,6 @@ export class Faults {
   #planted: Planted[] = [];
   #lastId = 0;
   readonly #ids = new WeakMap<Fault, number>();
-  /** The number of effects of each fault, by its id. */
   readonly #effects = new Map<number, number>();
 
   /** Plants a fault. @throws OptionError for an invalid fault. */

@@ -22,7 +22,6 @@ export interface Quota {
   readonly left: number;
 }
 
-/** For each rate, its label, and the families whose requests it counts. */
 const RATES: Record<RateName, readonly [label: string, endpoints: readonly Endpoint[]]> = {
   searchRate: ['search and counts', ['search', 'counts']],
   searchPerMinuteRate: ['search and counts, by contract', ['search', 'counts']],
@@ -169,9 +168,7 @@ export function rateExceeded(what: string): (full: RateWindow) => string {
   };
 }
 
-/** Returns the message for too many connections to a stream. */
 export const connectionsExceeded = (): string =>
   'Your app has exceeded the limit on connection requests.';
 
-/** Returns the message for too many requests by OAuth applications. */
 export const requestsExceeded = (): string => 'Your app has exceeded the limit on API requests.';

@@ -39,14 +39,12 @@ export function bodyOf(request: IncomingMessage): Buffer | undefined {
   return bodies.get(request);
 }
 
-/** Returns whether a part of a request's body has not been read yet. */
 export function isUnread({ complete, headers }: IncomingMessage): boolean {
   const hasBody =
     headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
   return hasBody && !complete;
 }
 
-/** The maximum number of bytes that `drainBody` reads and drops. */
 const MAX_DRAINED_BYTES = 64 * 1024 * 1024;
 
 /**
@@ -81,7 +79,6 @@ export function parseJsonObject(bytes: Uint8Array): Record<string, unknown> | un
   }
 }
 
-/** The range of dates that a parameter may have, and the messages for dates outside of it. */
 export interface DateBounds {
   readonly earliest: number;
   readonly tooEarly: string;

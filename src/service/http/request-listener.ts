@@ -216,7 +216,6 @@ function internalError(error: unknown): HttpProblem {
   return new HttpProblem(500, `Internal Server Error: ${reason}`);
 }
 
-/** Returns the method of a request. HEAD counts as GET. */
 function methodOf({ method }: IncomingMessage): string {
   return method === 'HEAD' ? 'GET' : String(method);
 }

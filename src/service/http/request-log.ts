@@ -61,7 +61,6 @@ export interface RequestWait extends RequestFilter {
   readonly timeoutMs?: number | undefined;
 }
 
-/** The members of a logged request that are known after its response. */
 export interface RequestOutcome
   extends Pick<
     RequestEntry,
@@ -171,7 +170,6 @@ function withoutSecrets(url: string): string {
   );
 }
 
-/** The totals on the console's overview page. */
 export interface OverviewTotals {
   requests: number;
   posts: number;
@@ -260,7 +258,6 @@ export async function waitForRequests(
   if (await log.until(() => ended().length >= count, end)) return ended().map(entryOf);
   signal?.throwIfAborted();
   const { length } = ended();
-  // The message names the last requests that did arrive.
   const last = matching(log, { after: filter.after })
     .slice(-3)
     .map(({ method, address, status }) => `${method} ${address} (${status ?? 'no response yet'})`);

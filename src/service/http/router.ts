@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { ErrorBody, HttpProblem } from './http-problem.js';
 
-/** The names of the families of endpoints in faults and messages. */
 export const ENDPOINT_NAMES = [
   'search',
   'counts',
@@ -20,7 +19,6 @@ export const ENDPOINT_NAMES = [
 /** A family of endpoints, by the name that faults use. */
 export type Endpoint = (typeof ENDPOINT_NAMES)[number];
 
-/** A request, as a handler receives it. */
 export interface RequestContext {
   readonly request: IncomingMessage;
   /** The method. HEAD counts as GET. */
@@ -36,7 +34,6 @@ export interface RequestContext {
   readonly bucketsUntilTimeout?: number | undefined;
 }
 
-/** The result of a handler, which `sendResponse` sends. */
 export interface HandlerResponse {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -56,7 +53,6 @@ export function jsonResponse(
   return { status, headers, body: [Buffer.from(JSON.stringify(value))] };
 }
 
-/** The settings that all routes of a family share. */
 export interface RouteFamily {
   readonly endpoint: Endpoint;
   readonly errorBody: ErrorBody;
@@ -135,7 +131,6 @@ function expressionOf(pattern: string): RegExp {
   return new RegExp(`^${source}$`);
 }
 
-/** Returns the decoded segments; `undefined` if their percent-encoding is invalid. */
 function decoded(segments: Readonly<Record<string, string>>): RoutedPath['path'] | undefined {
   try {
     const named = Object.entries(segments);

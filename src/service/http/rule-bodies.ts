@@ -4,8 +4,6 @@ import { serviceMessage } from '../../rules/language/problem.js';
 import type { RuleProduct } from '../../rules/post/dialect.js';
 import { EventLoopYield } from '../event-loop-yield.js';
 
-// Rules in the bodies of requests and responses, for jobs and the replay stream.
-
 export interface RequestedRule {
   readonly value: string;
   readonly tag: string | null;
@@ -17,13 +15,11 @@ export interface KnownRule extends RequestedRule {
   readonly id: string;
 }
 
-/** A rule in a request, with its outcome. */
 export interface RuleOutcome extends RequestedRule {
   /** The id, as digits; absent for a rule that does not exist. */
   readonly id?: string | undefined;
   /** Whether the rule was added, or whether it is valid, depending on the request. */
   readonly done: boolean;
-  /** The reason why the rule was not added or is not valid. */
   readonly message?: string | undefined;
 }
 

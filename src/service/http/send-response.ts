@@ -126,7 +126,6 @@ async function sendLive(
   }
 }
 
-/** A planted fault that hits a body. */
 export interface BodyHit {
   readonly fault: BodyFault;
   /** Called when the fault has changed the sent bytes. */

@@ -81,7 +81,6 @@ function rate(requests: number, perMs: number, by?: Pick<Rate, 'byDay'>): Rate {
 /** All limits of the service. Durations are in milliseconds. */
 export type Limits = Readonly<typeof STRICT>;
 
-/** The limits of the real service, without rates. */
 const RELAXED: Limits = { ...STRICT, ...lifted(STRICT) };
 
 /**
@@ -158,7 +157,6 @@ export function clientLimits(limits: Limits): ClientLimits {
   return Object.fromEntries(told) as ClientLimits;
 }
 
-/** Returns whether all rates are lifted. */
 export function isWithoutRates(limits: ClientLimits): boolean {
   return Object.keys(CLIENT_RATES).every(
     family => limits[family as keyof ClientLimits]?.length === 0,

@@ -9,7 +9,6 @@ export interface OpenStream {
 }
 
 export interface StreamFlow {
-  /** The number of messages so far. */
   readonly messages: number;
   /** The average number of messages per second over the last seconds. */
   readonly perSecond: number;
@@ -19,7 +18,6 @@ export interface StreamFlow {
   readonly recent: readonly Uint8Array[];
 }
 
-/** The number of whole seconds over which a rate is averaged. */
 const RATE_SECONDS = 5;
 
 /** Measures the number of sent messages per second of real time. */

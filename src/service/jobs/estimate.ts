@@ -104,10 +104,8 @@ function sampleOf(minutes: number): readonly number[] {
   return [...new Set(sample)];
 }
 
-/** The settings of the service that affect a quote. */
 export type QuoteTerms = Pick<ServiceSettings, 'limits' | 'jobDollarsPerDay' | 'jobDwellMs'>;
 
-/** Computes the quote that a customer gets at the time `now`. */
 export function quoteOf(
   window: Window,
   { posts, bytes, readMs }: Estimate,

@@ -25,7 +25,6 @@ export interface Quote {
   readonly expiresAt: number;
 }
 
-/** A file of a delivered job. */
 export interface DataFile {
   /** The start of the ten minutes that the file covers, in epoch milliseconds. */
   readonly segment: number;
@@ -99,7 +98,6 @@ export function expiryOf(job: JobRecord, retentionMs: number): number {
   return status === 'failed' ? expiry(since) : Number.POSITIVE_INFINITY;
 }
 
-/** Returns the transition of a job that expires. Only the record remains, without rules. */
 export function expired(job: JobRecord, now: number): JobChange {
   return { ...job, since: now, rules: [], gone: true };
 }

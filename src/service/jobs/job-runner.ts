@@ -14,7 +14,6 @@ import {
 } from './job-record.js';
 import type { JobStore } from './job-store.js';
 
-/** Objects that the runners of all jobs share. */
 export interface JobDependencies {
   readonly context: ServiceContext;
   readonly store: JobStore;
@@ -68,7 +67,6 @@ export class JobRunner {
     return expiryOf(this.#job, this.#dependencies.context.settings.limits.jobRetentionMs);
   }
 
-  /** The progress in percent, 0 to 100. */
   get percentComplete(): number {
     const { status, since } = this.#job;
     if (status === 'completed' || status === 'delivered') return 100;
@@ -279,7 +277,6 @@ export class Semaphore {
     this.#free = count;
   }
 
-  /** Whether `acquire` would have to wait. */
   get isFull(): boolean {
     return this.#free === 0;
   }
@@ -296,7 +293,6 @@ export class Semaphore {
     } else this.#queue.push({ at, acquired });
   }
 
-  /** Releases the semaphore. If jobs wait in the queue, the first of them becomes the holder. */
   release(at: number): void {
     const next = this.#queue.shift();
     if (next === undefined) this.#free++;

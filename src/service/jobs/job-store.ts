@@ -13,7 +13,6 @@ import { getOrMake } from '../cache.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { type DataFile, type JobRecord, segmentPath } from './job-record.js';
 
-/** The name of the file with the list of a job's files. */
 const LIST = 'files.jsonl';
 
 /**
@@ -26,7 +25,6 @@ export class JobStore {
   #lock: Lock | undefined;
   /** For each job, a queue that runs the writes of its record one after another. */
   readonly #turns = new Map<string, LimitFunction>();
-  /** The lists of files, by job. */
   readonly #lists = new Map<string, LineLog<DataFile>>();
   /** The folders whose entries are already synced to disk. */
   readonly #folders = new Set<string>();
@@ -97,7 +95,6 @@ export class JobStore {
     await rm(join(folder, 'data'), { recursive: true, force: true });
   }
 
-  /** Removes everything that belongs to a job, including its record. */
   async remove(job: JobRecord): Promise<void> {
     await this.#turns.get(job.uuid)?.(() => {});
     this.#turns.delete(job.uuid);
@@ -184,7 +181,6 @@ function parse(path: string, text: string): unknown {
   }
 }
 
-/** Returns whether a line of a list describes a file of the job. */
 function isDataFile(value: unknown, { from, to }: JobRecord): boolean {
   const { segment, posts, bytes, md5 } = Object(value) as Partial<Record<keyof DataFile, unknown>>;
   return (

@@ -13,7 +13,6 @@ import {
 } from './job-record.js';
 import type { JobRunner } from './job-runner.js';
 
-/** The account, and the base URL of its jobs. */
 export interface JobAddress {
   readonly account: string;
   readonly publisher: string;
@@ -21,7 +20,6 @@ export interface JobAddress {
   readonly base: string;
 }
 
-/** The origin of the data files, and how long their URLs are valid. */
 export interface FileAddress extends JobAddress {
   readonly filesUrl: string;
   readonly urls: DataUrls;
@@ -55,7 +53,6 @@ export function jobView(runner: JobRunner, address: JobAddress, activityCountOff
   };
 }
 
-/** Returns the response to a request that creates a job: the job and its rules. */
 export function createdView(
   runner: JobRunner,
   outcomes: readonly RuleOutcome[],
@@ -64,7 +61,6 @@ export function createdView(
   return withRules(jobView(runner, address), outcomes, runner.job.requestedAt);
 }
 
-/** Returns the response to a request that creates a job with invalid rules. */
 export function invalidView(
   request: CreateRequest,
   outcomes: readonly RuleOutcome[],
@@ -107,7 +103,6 @@ export function jobListView(runners: readonly JobRunner[], address: JobAddress):
   };
 }
 
-/** Returns the files of a delivered job, in chronological order. */
 export function resultsView(
   runner: JobRunner,
   address: FileAddress,
@@ -144,7 +139,6 @@ export function suspectMinutesView({ job }: JobRunner): object {
   return { suspectMinutes: job.suspectMinutes?.map(formatTimestamp) };
 }
 
-/** Returns the number of posts and the compressed size of all files. */
 export function fileTotals(files: readonly DataFile[]): Pick<DataFile, 'posts' | 'bytes'> {
   const totals = { posts: 0, bytes: 0 };
   for (const { posts, bytes } of files) {

@@ -10,7 +10,6 @@ import type { DataFile, JobRecord } from './job-record.js';
 import { type JobDependencies, JobRunner, Semaphore } from './job-runner.js';
 import { JobStore } from './job-store.js';
 
-/** A job with its files, from which a `JobRunner` is created. */
 interface StoredJob {
   readonly job: JobRecord;
   readonly files: DataFile[];
@@ -21,7 +20,6 @@ interface KeptFile extends DataFile {
   readonly gzip: string;
 }
 
-/** A job with the bytes of its files, as JSON. */
 export interface KeptJob {
   readonly job: JobRecord;
   readonly files: readonly KeptFile[];
@@ -29,7 +27,6 @@ export interface KeptJob {
 
 /** All jobs of the account, including those from earlier runs of the service. */
 export class ServiceJobs {
-  /** The limits for creating jobs per hour and per UTC day. */
   readonly creationWindows: readonly RateWindow[];
   readonly #shared: JobDependencies;
   readonly #stopping = new AbortController();

@@ -1,6 +1,5 @@
 import { domainToASCII } from 'node:url';
 
-/** A tag, mention or link in a text. */
 export interface Entity {
   readonly kind: 'hashtag' | 'symbol' | 'mention' | 'url';
   /** The entity as written in the text, including its `#`, `$` or `@`. */

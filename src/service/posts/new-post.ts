@@ -67,7 +67,6 @@ const another = (meaning: string) =>
     value => isRecord(value) || isId(value),
   );
 
-/** The fields of a post, with a check for each. */
 export const NEW_POST = {
   text: special<string>('the text', 'a string that is not empty', isText),
   id: id('of the post'),
@@ -92,7 +91,6 @@ export const NEW_POST = {
   quoted: another('the post that this one quotes'),
 } as const satisfies OptionTable<NewPost>;
 
-/** The fields of an author, with a check for each. */
 export const NEW_AUTHOR = {
   handle: required(
     special<string>('name of the author', "letters, digits and underscores, without '@'", isHandle),
@@ -163,7 +161,6 @@ export interface ContainedPost {
   readonly userId: string;
   /** The text, not escaped. */
   readonly text: string;
-  /** Prints the post as one line of JSON in a format. */
   render(format: Format): string;
 }
 

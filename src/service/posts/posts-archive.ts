@@ -83,7 +83,6 @@ function blockOf(posts: readonly PostInFormat[]): Block {
   };
 }
 
-/** Joins the added posts of a test and the posts of another archive to one archive. */
 export function joinedArchive(exact: PostsArchive, archive: Archive): Archive {
   /** For the id of each added post, whether the other archive has a post with the same id. */
   const known = new Map<string, boolean>();

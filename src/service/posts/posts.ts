@@ -20,12 +20,10 @@ import {
 import { type GivenPost, type ReadPost, readGiven, secondOf } from './read-given.js';
 import { renderPost } from './render-post.js';
 
-/** A post in one of the two formats, with its search terms. */
 export interface PostInFormat extends ArchivedPost {
   readonly terms: ReadonlySet<string>;
 }
 
-/** The state of a service's posts, as JSON. */
 export interface KeptPosts {
   readonly posts: readonly (string | NewPost)[];
   /** The ids of deleted posts. */

@@ -108,7 +108,6 @@ function parsed(json: string, at: string): unknown {
   }
 }
 
-/** Returns whether an object has the time of a post in either format. */
 function isExactPost(value: Readonly<Record<string, unknown>>): boolean {
   return 'created_at' in value || 'postedTime' in value;
 }

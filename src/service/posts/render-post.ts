@@ -13,7 +13,6 @@ import { codePoints } from '../sample/sample-fragments.js';
 import { type Entity, entitiesIn, escapeText } from './entities.js';
 import { type CompletedPost, profileOf } from './new-post.js';
 
-/** Prints a completed post as one line of JSON. */
 export function renderPost(post: CompletedPost, format: Format): string {
   return format === 'original' ? renderOriginal(post) : renderActivityStreams(post);
 }
@@ -84,7 +83,6 @@ function pageOf(handle: string, id: string): string {
 
 /** A text as the JSON of a post contains it: escaped, with its entities. */
 interface ShownText {
-  /** The escaped text. */
   readonly text: string;
   readonly entities: readonly ShownEntity[];
 }

@@ -14,7 +14,6 @@ export interface LoggedReplay {
 
 const MAX_REPLAYS = 200;
 
-/** The most recent replays, for the console. */
 export class ReplayLog {
   readonly #now: () => number;
   #replays: LoggedReplay[] = [];
@@ -53,7 +52,6 @@ export interface ReplayInfo {
   readonly unprocessed: Window | undefined;
 }
 
-/** Returns the text of the last message, which has three variants. */
 export function endingOf({ unprocessed, minutesFailed }: ReplayInfo): string {
   if (unprocessed !== undefined) return 'Replay Request Failed to Complete';
   return minutesFailed.length > 0

@@ -52,7 +52,6 @@ export async function sendReplay(
   let activityCount = 0;
   const sent: string[] = [];
   let unprocessed: Window | undefined;
-  /** The start of the current minute. */
   let minute = window.from;
 
   const sendAll = async () => {
@@ -135,7 +134,6 @@ class Pacer {
   }
 }
 
-/** A post or event in the window of a replay. */
 interface ReplayItem {
   /** The time in epoch milliseconds. */
   readonly at: number;
@@ -151,7 +149,6 @@ export type ReplayItems = AsyncIterable<Iterable<ReplayItem>>;
 /** The streams of posts, by their names in paths. */
 export type PostStream = 'rulestream' | 'sample10' | 'firehose' | 'mentions';
 
-/** Yields the posts of a stream in a window. */
 export async function* replayedPosts(
   archive: Archive,
   window: Window,

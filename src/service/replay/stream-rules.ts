@@ -5,7 +5,6 @@ import { HttpProblem } from '../http/http-problem.js';
 import type { KnownRule, RequestedRule, RuleOutcome } from '../http/rule-bodies.js';
 import { StoredMap } from '../stored-map.js';
 
-/** The rules that a request wants to delete, by value or by id. */
 export type RequestedRules =
   | { readonly rules: readonly RequestedRule[] }
   | { readonly ids: readonly string[] };

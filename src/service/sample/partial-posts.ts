@@ -64,7 +64,6 @@ export function linkTo(expanded: string, display: string): Link {
   return { url: '', expanded, unwound: '', display, title: '', description: '' };
 }
 
-/** Returns the link that the text of a quote contains, to the page of the quoted post. */
 export function pageLink(quoted: SampleHead, drafts: SampleDrafts): Link {
   const page = postPage(quoted, drafts);
   return linkTo(page, pageDisplay(page));

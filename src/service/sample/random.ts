@@ -8,7 +8,6 @@ export class Random {
   #a = 1;
   #b = 0;
 
-  /** Starts the sequence of numbers for this seed, minute and index. */
   seed(seed: Seed, minute: number, index: number): this {
     this.#a = mix(seed.a ^ Math.imul(minute, 0x9e3779b1) ^ mix(index + 0x7f4a7c15));
     this.#b = mix(seed.b + Math.imul(index, 0x85ebca6b) + mix(minute ^ 0x2545f491));

@@ -110,7 +110,6 @@ export function renderLinkedPages(
   return pages === '' ? undefined : `[${pages}]`;
 }
 
-/** The title and description of a linked page. */
 interface About {
   readonly title: string;
   readonly description: string | null;
@@ -118,7 +117,6 @@ interface About {
 
 interface Link extends About {
   readonly short: string;
-  /** The URL of the page. */
   readonly page: string;
   readonly display: string;
   readonly start: number;
@@ -140,7 +138,6 @@ function* linksOf(draft: SampleDraft, text: SampleText, drafts: SampleDrafts): G
   yield { short, page, display: pageDisplay(page), title, description: null, start, end };
 }
 
-/** Returns the URL of a post on the web. */
 export function postPage(head: SampleHead, drafts: SampleDrafts): string {
   return `https://twitter.com/${drafts.authors.handleOf(head.author)}/status/${idOf(head)}`;
 }
@@ -211,13 +208,10 @@ function joined(list: string, next: string): string {
   return list === '' ? next : `${list},${next}`;
 }
 
-// Parts of a post that are the same in both formats.
-
 export function langOf(draft: SampleDraft): string {
   return draft.isWordless ? 'und' : languageAt(draft.language).code;
 }
 
-/** Prints the members about edits of a generated post, see `editMembers`. */
 export function editing(draft: SampleDraft): string {
   const { kind, target, at } = draft;
   const isEditable = kind === 'post' || kind === 'quote' || kind === 'edit';
@@ -245,7 +239,6 @@ export function placeUrl({ id }: SamplePlace): string {
   return `https://api.twitter.com/1.1/geo/id/${id}.json`;
 }
 
-/** Returns the text of a retweet, and the JSON of its entities. */
 export function retweetParts(
   shared: SampleDraft,
   drafts: SampleDrafts,

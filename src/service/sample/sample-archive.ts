@@ -94,13 +94,12 @@ interface SamplePosts {
   readonly postsPerMinute: number;
 }
 
-/** The data that all blocks of an archive share. */
 interface Sample {
   readonly drafts: SampleDrafts;
   readonly terms: SampleTerms;
   readonly words: SampleWords;
   readonly format: Format;
-  /** Cached blocks. The key is the start of the block. */
+  /** The keys are the starts of the blocks. */
   readonly opened: WeightedCache<number, SampleBlock>;
 }
 
@@ -309,7 +308,6 @@ class SampleBlock implements Block, BlockDetails {
   }
 }
 
-/** The prefix of terms that name the author. */
 const AUTHOR = 'from:';
 
 /** The prefixes of terms that name a retweeted or replied-to post, by the kind of the reaction. */

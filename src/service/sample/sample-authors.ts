@@ -60,9 +60,7 @@ const CITIES = LANGUAGES.map(({ countries }) =>
 
 export interface SampleHome {
   readonly language: number;
-  /** The index of the place from which the author posts. */
   readonly city: number;
-  /** The city that the service recognises in the profile. */
   readonly home: SamplePlace | undefined;
 }
 
@@ -98,7 +96,6 @@ export class SampleAuthors {
     return (this.#languages[index] as number) - 1;
   }
 
-  /** Returns the index of the place from which an author posts. */
   cityOf(index: number): number {
     if (this.#cities[index] === 0) this.livesIn(index);
     return (this.#cities[index] as number) - 1;
@@ -165,7 +162,6 @@ export class SampleAuthors {
   }
 }
 
-/** Returns the number of years between joining and `at`. */
 export function yearsOf(author: SampleAuthor, at: number): number {
   return Math.max(at - author.createdAt, 0) / (365 * DAY);
 }

@@ -100,7 +100,6 @@ export class SampleTerms {
   readonly #last = new Uint16Array(FRAGMENTS);
   readonly #hasWords = new Uint8Array(FRAGMENTS);
   #profilesByKey: ReadonlyMap<string, Profile> | undefined;
-  /** The terms of each hashtag and cashtag. */
   readonly #tags = new Map<string, readonly string[]>();
   #authorsById: Map<string, number> | undefined;
 
@@ -141,7 +140,6 @@ export class SampleTerms {
     if (media > 0) atoms.push(media < 5 ? IMAGES : media === 5 ? VIDEO : ANIMATION);
   }
 
-  /** Calls `found` with each post in an index that has a term. */
   find(
     term: string,
     { starts, atoms }: AtomIndex,
@@ -262,7 +260,6 @@ export class SampleTerms {
     else this.#addTerms(atom, this.#quoteTerms(atom - QUOTES));
   }
 
-  /** Records the terms of an atom: the terms of a post that has only these fields. */
   #add(atom: number, fields: Partial<PostFields>): void {
     this.#addTerms(atom, termsOf(fields));
   }
@@ -426,7 +423,6 @@ const RELATIONS = [
   { first: QUOTES, terms: QUOTE_TERMS },
 ];
 
-/** Returns `terms` together with the search terms of the words of a link. */
 function linkTerms(
   terms: readonly string[],
   { url, display }: { readonly url: string; readonly display: string },

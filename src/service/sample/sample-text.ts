@@ -15,7 +15,6 @@ export interface SampleText {
   readonly entities: readonly FragmentEntity[];
   /** The displayed range, without the mention at the start of a reply and the links at the end. */
   readonly shown: readonly [number, number];
-  /** The short link to the quoted post, and its position. */
   readonly quoteLink: TrailingLink | undefined;
   readonly mediaLink: TrailingLink | undefined;
   /** The truncated text, if the full text has more than 140 characters. */

@@ -21,7 +21,6 @@ export interface SampleSource {
 /** The applications that posts come from, most common first. */
 export const SOURCES: readonly SampleSource[] = vocabulary.sources;
 
-/** A linked page. */
 export interface SampleLink {
   /** The 10 characters at the end of the page's short link. */
   readonly code: string;
@@ -113,7 +112,6 @@ export interface SampleLanguage {
   readonly remarks: readonly string[];
   /** Words before the name of a song, a place or a product. */
   readonly leads: readonly string[];
-  /** Parts of profile descriptions. */
   readonly bios: readonly string[];
   readonly givenNames: readonly string[];
   readonly familyNames: readonly string[];

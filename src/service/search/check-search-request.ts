@@ -36,7 +36,6 @@ export interface EndpointParameters<Parameters> {
   read(given: GivenParameters, problems: string[]): Parameters;
 }
 
-/** A checked and resolved request for posts or counts. */
 export interface SearchRequest<Parameters> {
   readonly query: string;
   readonly tree: RuleNode;
@@ -47,7 +46,6 @@ export interface SearchRequest<Parameters> {
   readonly asOf: number;
   /** The position in the results after which this page starts. Absent for the first page. */
   readonly after: SortKey | undefined;
-  /** The `next` of the request; absent for the first page. */
   readonly next: string | undefined;
   /** Returns the `next` token for a page that ends at the position `last`. */
   nextAfter(last: SortKey): string;
@@ -56,7 +54,6 @@ export interface SearchRequest<Parameters> {
 export const SEARCH_PRODUCTS = ['30day', 'fullarchive'] as const;
 export type SearchProduct = (typeof SEARCH_PRODUCTS)[number];
 
-/** The parameters of a request, by name. */
 export type GivenParameters = Readonly<Record<string, unknown>>;
 
 const SHARED_NAMES = ['query', 'fromDate', 'toDate', 'next'];
@@ -152,7 +149,6 @@ export function resolveRequest<Parameters>(
   };
 }
 
-/** Returns the value of a parameter, which must be a string. */
 export function stringParameter(
   name: string,
   given: GivenParameters,
@@ -313,7 +309,6 @@ export function createNextTokens(seed: string | number) {
   };
 }
 
-/** Returns a digest of parts of a request. The parts are printed as JSON. */
 function requestDigest(parts: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 16);
 }

@@ -100,7 +100,6 @@ function spanOf({ request, context, incoming, bucketMs, newestFirst }: PageReque
   return { from, to: Math.min(window.to, latest) };
 }
 
-/** The maximum number of entries in `cutPages`. */
 const MAX_CUT_PAGES = 10_000;
 
 /**

@@ -51,7 +51,6 @@ export async function searchPage(
 const OPEN = Buffer.from('{"results":[');
 const COMMA = Buffer.from(',');
 
-/** Returns the parameters that only requests for posts have. */
 export function searchParameters({
   settings: { limits },
 }: ServiceContext): EndpointParameters<DataParameters> {

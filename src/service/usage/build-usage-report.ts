@@ -17,7 +17,6 @@ export interface UsageQuery {
   readonly to?: number | undefined;
 }
 
-/** The usage in a time span. */
 export interface UsageItem extends Dates {
   readonly activities: number;
   /** The number of requests for posts and counts. Only for search products. */

@@ -190,7 +190,6 @@ function productOf(number: number): ProductName | undefined {
   return PRODUCT_NAMES.find(name => PRODUCTS[name].number === number);
 }
 
-/** The usage of a product on a UTC day. */
 export interface DayUsage {
   /** The start of the day in epoch milliseconds. */
   readonly day: number;
@@ -200,7 +199,6 @@ export interface DayUsage {
   readonly requests: number;
 }
 
-/** Usage to add to a day. */
 export interface UsageChange {
   readonly day: number;
   readonly product: ProductName;
@@ -214,7 +212,6 @@ const ID = 0x69;
 const TOTAL = 0x74;
 const LARGEST_ID = 2n ** 64n - 1n;
 const EMPTY = Buffer.alloc(0);
-/** The number of keys that `prune` removes in one transaction. */
 const KEYS_PER_TRANSACTION = 5_000;
 
 /**

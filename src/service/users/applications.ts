@@ -72,7 +72,6 @@ export interface Application {
   readonly approved: boolean;
 }
 
-/** An application with its secret, which only the application knows. */
 export interface RegisteredApplication {
   readonly application: Application;
   readonly secret: string;
@@ -107,7 +106,6 @@ export function isRegistered(callback: string, registered: readonly string[] | u
   });
 }
 
-/** Adds parameters to the query of a callback. */
 export function withQuery(callback: string, parameters: Readonly<Record<string, string>>): string {
   const url = new URL(callback);
   // `url.searchParams.append` would encode the existing query again, so that its bytes could change.

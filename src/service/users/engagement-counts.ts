@@ -7,7 +7,6 @@ import type { LookUpLimits } from '../archive/look-up-post.js';
 import { getOrMake } from '../cache.js';
 import { DeadlineError } from '../event-loop-yield.js';
 
-/** The kinds of engagement that have totals. */
 export const TOTALED_TYPES = ['favorites', 'retweets', 'replies'] as const;
 export type TotaledType = (typeof TOTALED_TYPES)[number];
 
@@ -110,7 +109,6 @@ function reactionWindows(
   return windows;
 }
 
-/** Yields the retweets of posts, and the replies to them. */
 async function* reactions(
   ids: ReadonlySet<string>,
   archive: Archive,

@@ -63,7 +63,7 @@ export class Grants extends StoredMap<Grant, StoredGrants> {
     });
   }
 
-  /** Revokes a grant. Returns whether the grant existed. */
+  /** Returns false if there is no such grant or it was already revoked. */
   revoke(user: Pick<User, 'id'>, key: string): Promise<boolean> {
     return this.change(grants => {
       const grant = grants.get(nameOf(user, key));

@@ -99,7 +99,6 @@ export class NonceFile {
   readonly #file: string | undefined;
   readonly #log: LineLog<UsedNonce> | undefined;
   #lines = 0;
-  /** Runs writes one after another. */
   readonly #serial = pLimit(1);
 
   /** @param stateFolder If undefined, nothing is stored. */

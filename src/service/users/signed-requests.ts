@@ -23,7 +23,6 @@ export interface SignedRequestOptions {
   readonly maxBodyBytes: number;
   /** Returns the secret of the application's token. If this function is absent, the request must not have a token. */
   tokenSecret?(token: string, application: Application): string | undefined;
-  /** The message for an unknown token. */
   readonly tokenUnknown?: string | undefined;
 }
 

@@ -145,7 +145,6 @@ export function readOccurrences(from: VarintReader, into?: Occurrence[]): void {
   }
 }
 
-/** A block as the bytes of a file. */
 export interface WrittenBlock {
   readonly bytes: Buffer;
   /** The number of posts, without duplicate ids. */
@@ -203,7 +202,6 @@ function writeEach(
   return written;
 }
 
-/** The postings and occurrences of a term, as the numbers to write. */
 interface TermPosts {
   readonly postings: number[];
   readonly occurrences: number[];
@@ -247,7 +245,7 @@ function writeTerms(posts: readonly SortedPost[]): { table: Buffer; terms: Buffe
 
 const part = new ByteWriter();
 
-/** Encodes numbers as varints. The result is valid until the next call. */
+/** The result is valid until the next call. */
 function varints(numbers: readonly number[]): Buffer {
   part.clear();
   for (const number of numbers) part.varint(number);

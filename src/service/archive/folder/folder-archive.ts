@@ -83,7 +83,7 @@ function blocksOf(folder: string, index: FolderIndex, format: Format): BlockStor
   const oldestFirst = index.formats[format];
   const blocks = new Map(oldestFirst.map(block => [block.from, block]));
   const lines = new LineReader(folder, index.path, index.files);
-  /** Cached blocks. The key is the start of the block. */
+  /** The keys are the starts of the blocks. */
   const opened = new WeightedCache<number, BlockFile>(MAX_CACHED_POSTS);
   return {
     within({ from, to }, newestFirst) {
@@ -182,7 +182,7 @@ export class BlockFile implements Block {
     return lines.map(line => new Activity(line));
   }
 
-  /** Returns the postings and occurrences of a term; both are empty if the block does not contain the term. */
+  /** Returns empty buffers if the block does not contain the term. */
   #find(term: string): { readonly postings: Buffer; readonly occurrences: Buffer } {
     const asked = Buffer.from(indexTerm(term));
     const [table, termsAt] = [this.#startOf('table'), this.#startOf('terms')];
@@ -210,7 +210,7 @@ export class BlockFile implements Block {
     return this.#starts[BLOCK_PARTS.indexOf(part)] as number;
   }
 
-  /** Reads one part of the file completely. `terms`, the last and largest part, is never read completely. */
+  /** `terms`, the last and largest part, is never read completely. */
   #part(part: Exclude<Part, 'terms'>): Buffer {
     const start = this.#startOf(part);
     return this.#read(start, (this.#starts[BLOCK_PARTS.indexOf(part) + 1] as number) - start);

@@ -44,9 +44,8 @@ async function fileAt(folder: string, path: string): Promise<readonly ListedFile
   return isCheckpoint ? [] : [{ path, bytes: found.size, modifiedMs: found.mtimeMs }];
 }
 
-/** A line of a file, without its line end. */
 export interface FileLine {
-  /** The bytes of the line, valid until the next lines are read. */
+  /** The bytes without the line end. They are valid until the next lines are read. */
   readonly bytes: Buffer;
   /** The position in the text of the file, after decompression. */
   readonly offset: number;
@@ -66,11 +65,9 @@ const CARRIAGE_RETURN = 0x0d;
  * @throws DataError If compressed data is damaged or a line is too long; StorageError if the file cannot be read.
  */
 export async function* fileLines(path: string): AsyncGenerator<readonly FileLine[]> {
-  /** The bytes of earlier blocks that belong to the current line. */
   const rest = new CarryOver();
   let offset = 0;
   let number = 0;
-  /** Returns the line that ends with `tail`; `undefined` for a blank line. */
   const take = (tail: Buffer): FileLine | undefined => {
     const whole = rest.join(tail);
     number++;

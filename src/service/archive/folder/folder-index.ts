@@ -43,7 +43,6 @@ const MAX_INFLATED = 16 * 1024 * 1024;
 /** An incomplete index that a killed process has left is removed after this time, in milliseconds. */
 const ABANDONED_MS = DAY;
 
-/** The table of contents of an index. */
 export interface FolderIndex {
   readonly path: string;
   readonly files: readonly IndexedFile[];

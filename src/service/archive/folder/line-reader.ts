@@ -27,20 +27,16 @@ export interface IndexedFile extends ListedFile {
   readonly textBytes: number;
 }
 
-/** The maximum size of cached inflated files, in bytes. */
 const MAX_CACHED_BYTES = 96 * 1024 * 1024;
 
-/** Returns the name of the index's copy of a large file. */
 export const packedName = (number: number): string => `${number}.text`;
 
-/** Reads lines of an archive's files at the positions that the index stores. */
 export class LineReader {
   readonly #folder: string;
   readonly #index: string;
   readonly #files: readonly IndexedFile[];
   /** Inflated files, by their index in the list of files. */
   readonly #texts = new WeightedCache<number, Promise<Buffer>>(MAX_CACHED_BYTES);
-  /** Limits the number of files that are read and inflated concurrently. */
   readonly #limit = pLimit(4);
 
   constructor(folder: string, index: string, files: readonly IndexedFile[]) {
@@ -75,7 +71,7 @@ export class LineReader {
     this.#texts.clear();
   }
 
-  /** Returns the lines at ascending positions of one file. */
+  /** @param asked The positions, in ascending order. */
   async #linesOf(
     number: number,
     file: IndexedFile,
@@ -205,7 +201,6 @@ export async function writePackedText(
   return starts;
 }
 
-/** Regroups the bytes into chunks of equal size. The last chunk may be shorter. */
 async function* chunks(blocks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let rest = Buffer.alloc(0);
   for await (const block of blocks) {

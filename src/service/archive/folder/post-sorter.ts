@@ -3,7 +3,6 @@ import { SpoolFile } from '../../../storage/spool-file.js';
 import { firstWhere } from '../block-archive.js';
 import type { IndexedPost } from './read-post.js';
 
-/** A post as read from the sorter's file. */
 export interface SortedPost extends Omit<IndexedPost, 'terms'> {
   /** The index of the post's file in the list of files. */
   readonly file: number;
@@ -29,7 +28,6 @@ export class PostSorter {
   readonly #runBytes: number;
   readonly #runs: SortedRun[] = [];
   #written = 0;
-  /** The posts of the next run, and their size. */
   #posts: { readonly minute: number; readonly bytes: Buffer }[] = [];
   #size = 0;
   /** The number of posts of each minute. */
@@ -40,15 +38,11 @@ export class PostSorter {
     this.#runBytes = runBytes;
   }
 
-  /**
-   * @param folder The folder for a temporary file.
-   * @param runBytes The size of a run, which is sorted in memory.
-   */
   static async create(folder: string, runBytes = RUN_BYTES): Promise<PostSorter> {
     return new PostSorter(await SpoolFile.open('posts to sort', folder), runBytes);
   }
 
-  /** Adds a post. `file` is the index of the post's file in the list of files. */
+  /** @param file The index of the post's file in the list of files. */
   async add({ terms, ...post }: IndexedPost, file: number): Promise<void> {
     const head = JSON.stringify({ ...post, file });
     const bytes = Buffer.from(`${head}\n${JSON.stringify(terms)}\n`);

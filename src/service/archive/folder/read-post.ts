@@ -24,7 +24,6 @@ import type { FileLine } from './folder-files.js';
 /** A term of a post, with its occurrences if the term is a word. */
 export type IndexedTerm = readonly [text: string, ...occurrences: Occurrence[]];
 
-/** The data of a post that the index stores. */
 export interface IndexedPost extends SortKey {
   readonly format: Format;
   readonly terms: readonly IndexedTerm[];

@@ -7,7 +7,6 @@ export interface Bar {
   /** The full name, for the tooltip. */
   readonly name: string;
   readonly value: number;
-  /** The address to which the bar links. */
   readonly address?: string | undefined;
   readonly projected?: number | undefined;
 }

@@ -10,7 +10,6 @@ export function renderState(word: string, tone: Tone): Html {
   return html`<span class="state ${tone}">${word}</span>`;
 }
 
-/** Renders a list of names and values. Skips values that are `false`. */
 export function facts(
   entries: readonly (readonly [name: string, value: HtmlValue] | false)[],
 ): Html {
@@ -23,7 +22,6 @@ export function csrfField(csrf: string): Html {
   return html`<input type="hidden" name="csrf" value="${csrf}">`;
 }
 
-/** Repeats the typed values of a form as hidden fields of another form. */
 export function hiddenFields(form: URLSearchParams): readonly Html[] {
   return [...form]
     .filter(([name]) => name !== 'csrf')
@@ -45,7 +43,6 @@ export function inWords(message: string): string {
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}${/[.?]$/.test(words) ? '' : '.'}`;
 }
 
-/** Renders the fields of a sign-in: a name, a password, and the reason why the last attempt failed. */
 export function signInFields(
   [id, label, attributes]: readonly [id: string, label: string, attributes?: Html],
   value: string,
@@ -57,7 +54,6 @@ export function signInFields(
 ${secretField('password', 'Password', problem)}`;
 }
 
-/** Renders the last field of a sign-in, with the reason why the last attempt failed. */
 export function secretField(id: string, label: string, problem: string | undefined): Html {
   const isWrong = problem !== undefined;
   return html`<div class="field"><label for="${id}">${label}</label>
@@ -65,7 +61,6 @@ export function secretField(id: string, label: string, problem: string | undefin
 ${isWrong && messageBox({ tone: 'bad', text: problem }, 'problem')}`;
 }
 
-/** Renders the options of a `select` element. */
 export function options(values: readonly string[], current: string): readonly Html[] {
   return values.map(
     value => html`<option${value === current && html` selected`}>${value}</option>`,
@@ -109,13 +104,11 @@ export function choices<Value>(
   })}</ul></nav>`;
 }
 
-/** The outcome of an action on a page: what it did, or why it failed. */
 export interface Message {
   readonly tone: 'good' | 'bad';
   readonly text: string;
 }
 
-/** A message, with the page and the element in which to show it. */
 export interface Said {
   readonly message: Message;
   readonly path: string;
@@ -149,7 +142,6 @@ export function messageBox({ tone, text }: Message, id?: string): Html {
     : html`<p class="alarm" role="alert"${id !== undefined && html` id="${id}"`}>${text}</p>`;
 }
 
-/** Renders an instant, to the second. */
 export function instant(ms: number): Html {
   return html`<time datetime="${isoOf(ms, SECOND)}">${instantText(ms)}</time>`;
 }
@@ -166,7 +158,6 @@ export function compactInstant(ms: number): Html {
   return html`<time datetime="${iso}">${time?.replace('Z', '')} UTC <span class="second">${date}</span></time>`;
 }
 
-/** Renders an instant, to the minute. */
 export function renderMinute(ms: number): Html {
   return html`${minuteWithoutZone(ms)} UTC`;
 }
@@ -185,7 +176,6 @@ function minuteWithoutZone(ms: number): Html {
   return html`<time datetime="${iso}">${iso.replace('T', ' ').replace('Z', '')}</time>`;
 }
 
-/** Returns an ISO date and time, without the parts that are smaller than the unit. */
 function isoOf(ms: number, unit: typeof SECOND | typeof MINUTE): string {
   const iso = new Date(floorTo(unit, ms)).toISOString();
   return iso.replace(unit === SECOND ? /\.000Z$/ : /:00\.000Z$/, 'Z');

@@ -7,7 +7,6 @@ import { SCRIPT } from './script.js';
 import { ICON, STYLE_SHEET } from './style-sheet.js';
 
 export const CONSOLE_HOME = '/console';
-/** The page that lists a user's grants. */
 export const GRANTS_PATH = '/oauth/grants';
 
 /**
@@ -38,9 +37,7 @@ export interface HtmlPage {
 
 /** The pages of an area. On a phone, the menu is closed; on a wide screen, it is at the side. */
 export interface Menu {
-  /** The name of the current page. */
   readonly current: string;
-  /** The links of the menu, and other content, such as a button to sign out. */
   readonly entries: HtmlValue;
 }
 
@@ -121,7 +118,6 @@ export function seeOther(
   };
 }
 
-/** The routes of the static files of the pages, without user data. */
 export const ASSETS: RouteTable<unknown> = {
   [STYLE_PATH]: asset('text/css; charset=utf-8', STYLE_SHEET),
   [SCRIPT_PATH]: asset('text/javascript; charset=utf-8', SCRIPT),
@@ -160,7 +156,6 @@ function securityHeaders(hasScript = false, formTarget?: string): Record<string,
   };
 }
 
-/** Shows an error as a page. Visitors who are signed in get the menu. */
 export function errorPage({ status, message, headers }: HttpProblem, menu?: Menu): HandlerResponse {
   const body = html`<div class="card">${messageBox({ tone: 'bad', text: message })}
 <p><a class="button" href="${CONSOLE_HOME}">To the console</a></p></div>`;

@@ -22,7 +22,6 @@ interface Session<User> {
    * would end sessions.
    */
   readonly expiresAt: number;
-  /** The message of the last action. */
   said?: Said | undefined;
 }
 
@@ -95,7 +94,6 @@ export class Sessions<User> {
     throw isOwn ? new StaleForm(form) : new HttpProblem(403, CROSS_SITE);
   }
 
-  /** Returns whether a form has the token of its browser. */
   isFormToken(request: IncomingMessage, token: string | null): boolean {
     return isSameSecret(token ?? '', this.#csrf(this.#idOf(request) ?? newId()));
   }

@@ -1,4 +1,3 @@
-/** The style sheet of all pages, for phones first, then for wide screens, in light and dark. */
 export const STYLE_SHEET = `
 :root {
   color-scheme: light dark;
@@ -252,5 +251,4 @@ button.danger { border-color: var(--bad); color: var(--bad); }
 @media print { .top, .foot, button { display: none; } }
 `;
 
-/** The icon: a mill wheel. */
 export const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#0a8a84" stroke-width="2" stroke-linecap="round"><circle cx="12" cy="12" r="7"/><circle cx="12" cy="12" r="1.5"/><path d="M12 1.5v9M12 13.5v9M1.5 12h9M13.5 12h9M4.6 4.6l6.3 6.3M13.1 13.1l6.3 6.3M19.4 4.6l-6.3 6.3M10.9 13.1l-6.3 6.3"/></svg>`;

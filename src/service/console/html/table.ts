@@ -125,7 +125,6 @@ export function rowsOfPage(
 
 type PageLink = readonly [rel: string, text: string, address: string];
 
-/** Renders links to the other pages, and the number of the current page. */
 export function pagerOf(position: string, links: readonly (PageLink | false)[]): Html {
   return html`<nav class="row" aria-label="Pages">${links.map(
     link => link && html`<a class="button plain" rel="${link[0]}" href="${link[2]}">${link[1]}</a>`,
@@ -137,11 +136,9 @@ interface PageOptions {
   readonly pageRows?: number;
   /** The parameter of the address that selects the page. @default 'page' */
   readonly parameter?: string;
-  /** The text of the link to the previous page, and of the link to the next page. */
   readonly words?: readonly [before: string, after: string];
 }
 
-/** Returns the caption of a list, such as `3 jobs, newest first`. */
 export function newestFirstCaption(all: readonly unknown[], one: string): string {
   return `${printCount(all.length, one)}, newest first`;
 }
