@@ -23,7 +23,6 @@ import { UncommittedRows } from './commit/uncommitted-rows.js';
 
 export type { WriteRange };
 
-/** The options of `committed` that do not depend on the type of the rows. */
 interface CommitOptions<Tx> {
   /**
    * Reads the string that `save` saved last, in the same transaction as the rows that are about to be
@@ -146,7 +145,6 @@ export interface Committed {
   readonly changedFiles?: number | undefined;
 }
 
-/** Options of `committed`, with or without `encode`, for items of any type. */
 interface AnyCommittedOptions extends CommitOptions<unknown> {
   readonly write: (rows: readonly unknown[], tx: unknown, range: WriteRange) => unknown;
   readonly encode?: ((item: unknown) => string | Uint8Array) | undefined;

@@ -78,7 +78,6 @@ type LastBranch<In, S, Before> = [S] extends [never]
     ? Branch<In, S, Before>
     : TeeOptions | undefined;
 
-/** The type of the items that all branches read. */
 type ItemsOf<In, S> = [In] extends [never]
   ? ReaderOf<S> extends (items: infer All) => void
     ? All
@@ -245,10 +244,7 @@ function teeConfig(args: readonly unknown[]): TeeConfig {
   return { checkpoint, damaged, ...checkBranches(values, { checkpoint, damaged }) };
 }
 
-/**
- * Checks the branches of `tee`, and groups them by the type of their sinks.
- * @throws OptionError
- */
+/** @throws OptionError if the branches do not fit together. */
 export function checkBranches(
   values: readonly unknown[],
   {

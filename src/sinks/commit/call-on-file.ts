@@ -4,7 +4,6 @@ import { func, type OptionTable, oneOf, optionError, whole } from '../../base/ch
 import type { Json } from '../../json/type-guards.js';
 import type { WrittenFile } from './run-result.js';
 
-/** Options for calling a function with each finished file. */
 export interface OnFileOptions {
   /**
    * Called with each finished file, for example to upload it. The file then has its final name and is synced to
@@ -46,10 +45,6 @@ export type CallOnFile = (
   record: (file: string, handedOn: Json) => Promise<void>,
 ) => Promise<void>;
 
-/**
- * Creates the function that calls `onFile`.
- * @param call The name of the sink.
- */
 export function onFileCaller(
   call: string,
   {

@@ -37,9 +37,7 @@ export interface CheckpointStore {
   readonly everyMs: number | undefined;
   /** Whether the store holds so many rows that a commit is due, even if no output file needs a commit yet. */
   readonly isFull: boolean;
-  /** Whether this run has added rows to the store. */
   readonly hasNew: boolean;
-  /** The number of rows in the store, if it stores rows. */
   readonly rows: number | undefined;
   read(): Promise<Checkpoint | undefined>;
   /** Called when a commit starts. Rows that arrive later belong to the next commit. */
@@ -58,7 +56,6 @@ export function lockPath(checkpoint: string): string {
   return `${checkpoint}.lock`;
 }
 
-/** Returns all paths that a checkpoint uses. No output file may have one of these paths. */
 export function checkpointPaths(checkpoint: string): string[] {
   return [checkpoint, temporaryPath(checkpoint), ...lockPaths(lockPath(checkpoint))];
 }
@@ -67,7 +64,6 @@ export function lockPaths(lock: string): string[] {
   return [lock, recoveryLockPath(lock)];
 }
 
-/** A checkpoint in a file, with a lock next to it. */
 export class CheckpointFile implements CheckpointStore {
   readonly name: string;
   readonly everyMs = undefined;
@@ -128,12 +124,11 @@ export class CheckpointFile implements CheckpointStore {
 
 /** The number of UTF-16 units in each block of a printed checkpoint. */
 const BLOCK_LENGTH = 64 * 1024;
-/** Returns the path of the temporary file. Renaming that file makes it the checkpoint. */
 export function temporaryPath(file: string): string {
   return `${file}.tmp`;
 }
 
-/** Reads the checkpoint. Throws if it is damaged or belongs to another run. */
+/** @throws StorageError if the checkpoint is damaged or belongs to another run. */
 export async function readCheckpoint(
   fs: FileSystem,
   file: string,
@@ -160,7 +155,6 @@ export async function readCheckpoint(
   };
 }
 
-/** Replaces the checkpoint atomically. */
 export async function writeCheckpoint(
   fs: FileSystem,
   file: string,
@@ -176,7 +170,6 @@ export async function writeCheckpoint(
   await replaceFileOn(fs, file, write, { mode: 0o600, aside: temporaryPath(file) });
 }
 
-/** Creates the checkpoint's folder and syncs the folder's name to disk. */
 export async function prepareFolder(fs: FileSystem, file: string): Promise<void> {
   const folder = path.dirname(file);
   try {

@@ -18,14 +18,12 @@ export interface Checkpoint {
   readonly state: CheckpointState;
   readonly cursor: Cursor | undefined;
   readonly files: readonly CommittedFile[];
-  /** The time at which the run was completed. */
   readonly completed?: Date | undefined;
 }
 
 /** The value of `branch` for the file of damaged records, which belongs to no branch of `tee`. */
 export const DAMAGED = 'damaged';
 
-/** The entry of an output file in a checkpoint. */
 export interface CommittedFile extends FileCounts {
   /**
    * The index of the branch that writes the file, if several branches commit together. `DAMAGED` for the file
@@ -46,14 +44,12 @@ export interface CommittedFile extends FileCounts {
   readonly handedOn?: Json | undefined;
 }
 
-/** The sink and flow that a checkpoint belongs to. */
 export interface CheckpointOwner {
   /** The name of the sink, and the sink options that affect the content of its output. */
   readonly sink: FlowStep;
   readonly flow: FlowIdentity;
 }
 
-/** The contents of a checkpoint that is about to be saved. */
 export interface CheckpointText {
   readonly state: CheckpointState;
   readonly owner: CheckpointOwner;
@@ -65,7 +61,6 @@ export interface CheckpointText {
 
 /** How errors refer to a checkpoint. */
 export interface CheckpointPlace {
-  /** The property `path` of errors about the checkpoint. */
   readonly path: string;
   /**
    * The start of the messages of errors about the checkpoint, such as `The checkpoint out/checkpoint.json`.
@@ -100,14 +95,12 @@ export function headOf(
 `;
 }
 
-/** Returns the text that every checkpoint ends with. `sum` is the CRC-32 of the text before it. */
+/** @param sum the CRC-32 of the text before the returned text */
 export function checkOf(sum: number): string {
   return `  "check": "${sum.toString(16).padStart(8, '0')}"\n}\n`;
 }
 
 /**
- * Parses a checkpoint and returns its members.
- *
  * @param isValid Returns whether the members that `headOf` does not print have the right types.
  * @throws StorageError if the text is damaged, was edited, or belongs to another run.
  */
@@ -174,7 +167,6 @@ function refused({ path, subject }: CheckpointPlace, what: string): StorageError
   return new StorageError(`${subject} ${what}. Restore it, or delete it to start again.`, { path });
 }
 
-/** Returns whether a value is the entry of a file in a checkpoint. */
 export function isCommittedFile(file: unknown): boolean {
   if (!isRecord(file)) return false;
   const { path, posts, bytes, lineBytes = bytes, branch = 0, finished = true, settled = 0 } = file;
@@ -201,7 +193,6 @@ export interface Saved {
   readonly cursor: string;
   /** Rows that may already be in the target. Set only if the target has no transactions. */
   readonly pending?: Pending | undefined;
-  /** The time at which the run was completed, if it is complete. */
   readonly completed?: Date | undefined;
   /** The files of the other branches of `tee`, and the file of damaged records. */
   readonly files: readonly CommittedFile[];
@@ -212,11 +203,10 @@ export interface Pending {
   readonly rows: number;
   /** The cursor after these rows, as JSON, or `null`. */
   readonly cursor: string;
-  /** Whether these are the last rows of the run. */
   readonly isLast: boolean;
 }
 
-/** Prints the text to save. Equal values give equal strings. */
+/** Equal values give equal strings. */
 export function printSaved(
   { state, id, commits, rows, cursor, pending, completed, files }: Saved,
   owner: CheckpointOwner,

@@ -3,7 +3,6 @@ import { MillraceError, StorageError } from '../../base/errors.js';
 import { backoffMs, type OnWait } from '../../base/wait.js';
 
 export interface RetryOptions {
-  /** The name of the target, for messages. */
   readonly name: string;
   readonly retries: number;
   readonly retryWaitMs: number;
@@ -20,7 +19,6 @@ const MAX_WAIT_MS = 30_000;
 
 /** Decides which failed commits are retried and when, and which error ends the run. */
 export class CommitRetries {
-  /** The maximum number of retries. */
   readonly max: number;
   readonly #options: RetryOptions;
   readonly #run: RetryRun;
@@ -37,7 +35,6 @@ export class CommitRetries {
     return this.#options.isRetryable?.(error) ?? mayBePassing(error);
   }
 
-  /** Waits before a retry. The wait is longer after each failure. */
   async pause(failures: number, error: unknown): Promise<void> {
     const { signal, onWait } = this.#run;
     const waitMs = backoffMs(failures, {

@@ -20,7 +20,6 @@ export interface Member {
    * The minimum time between two commits in milliseconds. Absent if a commit is due only when files are full.
    */
   readonly everyMs: number | undefined;
-  /** The index of the sink in the checkpoint, if several sinks commit together. */
   readonly branch: CommittedFile['branch'];
   readonly callOnFile?: CallOnFile | undefined;
 }
@@ -155,7 +154,6 @@ export class Committer {
     return [...this.#committed.values()];
   }
 
-  /** Everything that is committed: the members, and the log of damaged records. */
   get #all(): readonly Member[] {
     const { members, damaged } = this.#options;
     return damaged === undefined ? members : [...members, damaged];
@@ -225,7 +223,6 @@ export class Committer {
     if (state === 'running') await this.#callOnFile(state);
   }
 
-  /** Calls `onFile` for the files that have their final names, and stores the results. */
   async #callOnFile(state: CheckpointState): Promise<void> {
     let writing: Promise<void> | undefined;
     // One write of the checkpoint stores the results of all calls that ended before the write started.
@@ -268,7 +265,6 @@ export class Committer {
     this.#written = true;
   }
 
-  /** Returns advice for an error message: what happens if the script is run again. */
   afterFailure(): string {
     // Only the store of `committed` has rows. It saves a checkpoint in its target before the first row, so a
     // later run always finds a checkpoint.

@@ -16,7 +16,6 @@ import { PART } from '../write/output-names.js';
 import { Outputs, type SharedOptions } from '../write/outputs.js';
 import { type CommittedFile, DAMAGED } from './checkpoint-text.js';
 
-/** The position of a record in the log of damaged records. */
 interface Place {
   readonly path: string;
   readonly byte: number;
@@ -203,9 +202,7 @@ export function checkDamaged(call: string, damaged: string): void {
  */
 const MAX_REPORTED = 50_000;
 
-/** A record that some branches have reported, or an item that their sinks could not write. */
 interface ReportedRecord {
-  /** The positions in the log at which the record occurs. */
   readonly places: Place[];
   /** For each branch, how often the branch has reported the record. */
   readonly counts: Map<object, number>;
@@ -280,12 +277,9 @@ class Stage {
   }
 }
 
-/** The content of a line of the log. */
 interface DamagedLine extends Omit<DamagedRecord, 'raw'> {
   readonly error: { readonly name: string; readonly code?: string; readonly message: string };
-  /** The bytes of the record as a string, if they are valid UTF-8. */
   readonly text?: string;
-  /** The bytes of the record in base64, if they are not valid UTF-8. */
   readonly base64?: string;
 }
 

@@ -22,7 +22,6 @@ import type { CallOnFile } from './call-on-file.js';
 import type { Member } from './committer.js';
 import type { DamagedLog } from './damaged-log.js';
 
-/** The checked options of a sink that writes files, and the format of the files. */
 export interface FileSinkConfig<T>
   extends Pick<OutputsOptions, 'compression' | 'maxBytes' | 'maxOpen' | 'maxOutputs'> {
   /** The name of the sink, and the options that affect the content of the files. */
@@ -45,14 +44,11 @@ export interface FileSinkConfig<T>
    * released.
    */
   readonly keepsItems: boolean;
-  /** The maximum number of threads for decoding stored files. */
   readonly workers?: number | undefined;
   readonly callOnFile?: CallOnFile | undefined;
-  /** The path of the file of damaged records. Stages before the sink also report records to this file. */
   readonly damaged: string | undefined;
 }
 
-/** The options that all sinks of a run share. */
 interface RunOptions extends SharedOptions {
   readonly progress: Progress | undefined;
   /** Whether the run has a checkpoint, so that it commits. */
@@ -64,7 +60,6 @@ interface RunOptions extends SharedOptions {
    * can read.
    */
   readonly engine: Engine;
-  /** The index of the sink in the checkpoint, if several sinks commit together. */
   readonly branch: number | undefined;
 }
 
@@ -75,7 +70,6 @@ export function onlyOutput<T>({ path: target }: FileSinkConfig<T>): string | und
 
 const FLUSH_EVERY_MS = 1_000;
 
-/** One run of a sink that writes files. The committer decides when to commit. */
 export class FileSinkRun<T> implements Member {
   readonly outputs: Outputs;
   readonly branch: number | undefined;
@@ -206,7 +200,6 @@ export class FileSinkRun<T> implements Member {
     }
   }
 
-  /** Stops all writing, and closes all files. */
   async close(): Promise<void> {
     await this.outputs.close();
   }

@@ -218,7 +218,6 @@ export function fileSinkConfig<T>(
     readonly format: FileSinkConfig<T>['format'];
     readonly settings: Omit<FlowStep, 'step'>;
     readonly takesFunctions: boolean;
-    /** Whether a function of the caller creates the lines. */
     readonly makesLines?: boolean;
   },
 ): FileSinkConfig<T> {

@@ -9,12 +9,10 @@ import { kindOf } from '../../flow/wrong-item.js';
 import { recordOfItem } from './damaged-log.js';
 import { EncodedRows } from './held-rows.js';
 
-/** The function `encode`, defined by the caller or created by a function such as `tables.toCsv`. */
 type Encode = (item: unknown) => unknown;
 
 export interface RowEncoderOptions {
   readonly encode: Encode;
-  /** The maximum number of rows in a block of encoded rows. */
   readonly rows: number;
   readonly workers: number | undefined;
 }
@@ -48,12 +46,10 @@ export class RowEncoder {
     this.#encoding = known?.rows && engine.add({ workers, encoding: known.rows });
   }
 
-  /** Whether the encoder accepts rows of decoded files. */
   get takesRows(): boolean {
     return this.#encoding !== undefined;
   }
 
-  /** Returns the rows of a flow as blocks of encoded rows. */
   batches(input: AsyncIterable<unknown>, pull: Pull): Batches<EncodedRows> {
     const encoding = this.#encoding;
     // If damaged records are logged, each must be reported before the cursor that follows it. Therefore, the
@@ -157,7 +153,6 @@ export class RowEncoder {
   }
 }
 
-/** Encodes items with the caller's function. */
 class FunctionEncoder implements ItemEncoder {
   readonly #encode: Encode;
   readonly #encoded = new JoinedBytes();

@@ -49,20 +49,16 @@ export interface Written {
 }
 
 export interface SinkOfRun {
-  /** The index of the branch in the checkpoint; absent if the sink is not in a `tee`. */
   readonly branch?: number | undefined;
 }
 
-/** The parts of a run that its result depends on. */
 export interface RunOfSinks {
   readonly sinks: readonly SinkOfRun[];
-  /** The path of the file of damaged records. */
   readonly damaged: string | undefined;
   readonly progress: Progress | undefined;
 }
 
 export interface RunResult {
-  /** The result of each sink. */
   readonly written: readonly Written[];
   /** The number of damaged records; `undefined` if no run has had a file of damaged records. */
   readonly damaged: number | undefined;
@@ -73,7 +69,6 @@ export interface RunResult {
   readonly completeSince?: Date | undefined;
 }
 
-/** Adds to each result the number of items that this run alone has written. */
 export function withAdded(
   { sinks, progress }: RunOfSinks,
   run: RunResult,
@@ -88,13 +83,11 @@ export function withAdded(
   return { ...run, written };
 }
 
-/** Returns the member `changedFiles` of a result. It is absent unless the source has found changed files. */
 export function changedFilesOf(progress: Progress | undefined): Pick<Written, 'changedFiles'> {
   const { changedFiles = 0 } = progress ?? {};
   return changedFiles === 0 ? {} : { changedFiles };
 }
 
-/** Computes the result of each sink from the files in a checkpoint. */
 export function writtenOf(
   { sinks, damaged }: RunOfSinks,
   committed: readonly CommittedFile[],

@@ -32,10 +32,8 @@ interface FileSinkOfRun<T> extends SinkOfRun {
   readonly progress: Progress | undefined;
 }
 
-/** Options of file sinks that run and commit together. */
 export interface RunSinksOptions<T> extends RunOfSinks {
   readonly sinks: readonly FileSinkOfRun<T>[];
-  /** The path of a checkpoint file, or a function that opens a different store. */
   readonly checkpoint: string | OpenStore | undefined;
   readonly owner: CheckpointOwner;
   readonly signal: AbortSignal | undefined;
@@ -57,7 +55,6 @@ export interface Session<T> {
   readonly engine: Engine;
   /** The signal fires when the run must end, or when a file cannot be written. */
   readonly signal: AbortSignal;
-  /** The checkpoint to continue from, if there is one. */
   readonly before: Checkpoint | undefined;
   /** The committer; absent if there is no checkpoint. */
   readonly committer: Committer | undefined;
@@ -107,7 +104,6 @@ export async function runSinks<T>(fs: FileSystem, options: RunSinksOptions<T>): 
   }
 }
 
-/** Returns whether the checkpoint has files for which no result of `onFile` is stored. */
 function mustCallOnFile<T>({ sinks }: RunSinksOptions<T>, { files }: Checkpoint): boolean {
   return sinks.some(
     ({ config, branch }) =>
@@ -116,9 +112,7 @@ function mustCallOnFile<T>({ sinks }: RunSinksOptions<T>, { files }: Checkpoint)
   );
 }
 
-/**
- * Returns the result of a run whose checkpoint is already complete. Sends no requests and opens no output.
- */
+/** Sends no requests and opens no output, because the checkpoint is already complete. */
 async function completedRun<T>(
   fs: FileSystem,
   { shownName }: CheckpointStore,

@@ -12,7 +12,6 @@ const STUCK_MS = 200;
 const PAUSE_MS = 10 * STUCK_MS;
 
 interface BranchState {
-  /** The last cursor that the sink of the branch has reached. */
   reached: Cursor | undefined;
   /** Set while the branch waits: the cursor at which it waits, and the function that lets it continue. */
   waiting: { readonly cursor: Cursor; readonly go: () => void } | undefined;
@@ -185,7 +184,6 @@ export class TeeCommits {
     this.#release();
   }
 
-  /** Lets all branches continue. */
   #release(): void {
     this.close();
     for (const branch of this.#branches) {

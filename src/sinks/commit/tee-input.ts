@@ -26,7 +26,6 @@ export interface InputCursorOf {
 }
 
 interface Reader {
-  /** The index of the batch that the branch reads next. */
   position: number;
   isWaiting: boolean;
   readonly wakeUp: WakeUp;
@@ -54,7 +53,6 @@ export class TeeInput {
   #reading = false;
   #ended = false;
   #lastTaken: InputCursorOf | undefined;
-  /** The error that the input ended with. */
   failure: { readonly error: unknown } | undefined;
 
   /**
@@ -69,10 +67,7 @@ export class TeeInput {
       this.#readers.set(branch, { position: 0, isWaiting: false, wakeUp: new WakeUp() });
   }
 
-  /**
-   * Returns the input of one branch.
-   * @param resumes Whether the operators in the branch resume from a cursor.
-   */
+  /** @param resumes Whether the operators in the branch resume from a cursor. */
   read(branch: number, run: Run, { resumes }: { readonly resumes: boolean }) {
     if (this.#opened.has(branch))
       throw new Error('The input of a branch of tee() can be read only once');
@@ -113,12 +108,10 @@ export class TeeInput {
     await this.#iterator.return?.();
   }
 
-  /** Whether a branch has read the input to its end. */
   tookAll(branch: number): boolean {
     return this.#atEnd.has(branch);
   }
 
-  /** The latest cursor of the input that any branch has read. */
   get lastTaken(): Cursor | undefined {
     return this.#lastTaken?.cursor;
   }
@@ -210,7 +203,6 @@ export class TeeInput {
     for (const { wakeUp } of this.#readers.values()) wakeUp.wake();
   }
 
-  /** Returns a placeholder for a cursor of the input, and remembers which cursor it represents. */
   #inputCursor(cursor: Cursor): InputCursor {
     const input: InputCursor = { tee: 'input' };
     this.#cursors.set(input, { number: ++this.#number, cursor });
@@ -221,7 +213,6 @@ export class TeeInput {
     return Math.min(...[...this.#readers.values()].map(({ position }) => position));
   }
 
-  /** Drops the batches that all branches have read. */
   #drop(): void {
     const taken = Math.min(this.#slowest - this.#first, this.#batches.length);
     if (taken <= 0) return;

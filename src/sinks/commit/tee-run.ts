@@ -43,12 +43,10 @@ export interface CommittedBranch extends TeeBranch {
   readonly committed: CommittedSink;
 }
 
-/** The branches of `tee`, grouped by the type of their sinks. */
 export interface TeeBranches {
   readonly files: readonly FileBranch[];
   /** The branch that ends in `committed`. If there is one, the text that it saves is the checkpoint. */
   readonly committed: CommittedBranch | undefined;
-  /** The branches that end in any other sink. */
   readonly others: readonly TeeBranch[];
 }
 
@@ -57,7 +55,6 @@ export interface TeeConfig extends TeeBranches {
   readonly damaged: string | undefined;
 }
 
-/** A branch of a running `tee`. */
 interface OpenBranch {
   /**
    * The index of the branch in `TeeInput`. If the branch commits, it has the same index in the checkpoint.
@@ -65,7 +62,6 @@ interface OpenBranch {
   readonly number: number;
   readonly branch: TeeBranch;
   readonly progress: Progress | undefined;
-  /** The output of the branch's operators. */
   readonly output: AsyncIterable<unknown>;
 }
 
@@ -75,7 +71,6 @@ export class TeeRun {
   readonly #input: AsyncIterable<unknown>;
   readonly #run: SinkRun;
   readonly #files: readonly OpenBranch[];
-  /** The branch that ends in `committed`. */
   readonly #rows: OpenBranch | undefined;
   readonly #others: readonly OpenBranch[];
   #uncommitted: UncommittedRows | undefined;
@@ -102,12 +97,10 @@ export class TeeRun {
     this.#others = branches.slice(this.#committing.length);
   }
 
-  /** The branches that commit together. */
   get #committing(): readonly OpenBranch[] {
     return this.#rows === undefined ? this.#files : [...this.#files, this.#rows];
   }
 
-  /** Returns the options for running the committing branches together. */
   together(): RunSinksOptions<unknown> {
     const { files, damaged, checkpoint } = this.#config;
     const owner = this.#owner();
@@ -159,7 +152,6 @@ export class TeeRun {
     };
   }
 
-  /** Sets the results of the branches. */
   async end(result: RunResult): Promise<void> {
     if (!this.#started) await this.#readNothing();
     for (const { number, branch } of this.#files)
@@ -267,10 +259,7 @@ export class TeeRun {
     });
   }
 
-  /**
-   * Runs the sink of a branch.
-   * @throws OptionError if the function of a branch is not a sink.
-   */
+  /** @throws OptionError if the function of a branch is not a sink. */
   #deliverToSink({ output, progress, branch }: OpenBranch, signal: AbortSignal): PromiseLike<void> {
     const run = { signal, progress };
     return deliverToSink(boundFlow(output, run), branch.sink, run).then(result => {

@@ -36,18 +36,14 @@ export interface TargetCalls {
 }
 
 export interface TargetOptions extends TargetCalls, RetryOptions {
-  /** The maximum number of rows in one call of `write`. */
   readonly rows: number;
 }
 
-/** The parts of a run that a target uses. */
 export interface TargetRun extends RetryRun {
   readonly owner: CheckpointOwner;
 }
 
-/** The state and the cursor that a commit records, besides the rows. */
 export interface CommitEnd {
-  /** `complete` once nothing is left to do. */
   readonly state: Saved['state'];
   /** The cursor after the rows, as JSON, or `null`. */
   readonly cursor: string;
@@ -58,7 +54,6 @@ export interface CommitEnd {
   readonly files: readonly CommittedFile[];
 }
 
-/** Rows that are written in parts into an open transaction. */
 export interface OpenParts {
   readonly queue: Channel<HeldRows>;
   /** Settles when the rows are committed, or the commit has failed. */
@@ -75,7 +70,6 @@ export class Target {
   readonly #run: TargetRun;
   readonly #place: CheckpointPlace;
   readonly #retries: CommitRetries;
-  /** The last committed state. */
   saved: Saved = {
     state: 'running',
     id: randomUUID(),
@@ -97,7 +91,6 @@ export class Target {
     this.#text = printSaved(this.saved, run.owner);
   }
 
-  /** Whether the rows of a failed commit are rolled back. */
   get hasTransactions(): boolean {
     return this.#options.transaction !== undefined;
   }

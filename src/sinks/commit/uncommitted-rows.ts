@@ -26,11 +26,9 @@ export interface UncommittedRowsOptions extends TargetOptions {
   readonly waitMs: number;
   /** Encodes a row. If absent, each item is a row. */
   readonly encode?: ((item: unknown) => unknown) | undefined;
-  /** The maximum number of threads for encoding rows. */
   readonly workers?: number | undefined;
 }
 
-/** The parts of a run that `UncommittedRows` uses. */
 export interface RowsRun extends Pull {
   readonly signal: AbortSignal;
   /**
@@ -70,11 +68,9 @@ export class UncommittedRows implements CheckpointStore {
   readonly everyMs: number;
   readonly #options: UncommittedRowsOptions;
   readonly #progress: Progress | undefined;
-  /** Aborts commits when the run must end. */
   readonly #broken: LinkedAbort;
   readonly #target: Target;
   #encoder: RowEncoder | undefined;
-  /** Whether the next run continues where this run ends. */
   readonly #incremental: boolean;
   #lock: { readonly paths: readonly string[]; readonly lock: Lock } | undefined;
   #rowsBefore = 0;
@@ -119,7 +115,7 @@ export class UncommittedRows implements CheckpointStore {
     );
   }
 
-  /** Sets the engine that reads stored files. Called before the input is opened. */
+  /** Must be called before the input is opened. */
   encodeOn(engine: Engine): void {
     const { encode, rows, workers } = this.#options;
     if (encode !== undefined) this.#encoder = new RowEncoder(engine, { encode, rows, workers });
@@ -170,7 +166,6 @@ export class UncommittedRows implements CheckpointStore {
     return this.#target.saved.rows;
   }
 
-  /** The number of rows that have arrived since the last commit started. */
   get #held(): number {
     return this.#reached.count + this.#rest.count;
   }

@@ -79,7 +79,7 @@ export class FileHandles {
     }
   }
 
-  /** Closes a file. The file must not be in use. */
+  /** The file must not be in use. */
   async close(path: string): Promise<void> {
     const entry = this.#entries.get(path);
     this.#entries.delete(path);

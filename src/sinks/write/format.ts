@@ -4,7 +4,6 @@ import type { EncodedBlock } from '../../files/rows.js';
 import { LINE_FEED, type Line } from '../../flow/line.js';
 import { releaseMemory } from '../../gzip/release-memory.js';
 
-/** A file format of a sink: how items are encoded in the sink's files. */
 export interface FileFormat<T, Entry extends FileEntry = FileEntry> {
   /**
    * Converts an item to an entry, which is then passed to the encoder of the item's file.
@@ -22,7 +21,6 @@ export interface FileFormat<T, Entry extends FileEntry = FileEntry> {
   readonly rows?: RowEncoding | undefined;
 }
 
-/** An item in the form that an encoder accepts. */
 export interface FileEntry {
   /**
    * The size in bytes that the entry will take in the file, without a line feed after it. 0 if the size is
@@ -49,9 +47,7 @@ export interface WholeFiles {
   readonly committedItems: number;
 }
 
-/** What an encoder needs to know about its file. */
 export interface FileToEncode {
-  /** Whether the file has no content yet. */
   readonly isNew: boolean;
   /** The memory for blocks of encoded bytes. The memory of a block is reused once the block is written. */
   readonly buffers: Buffers;
@@ -62,7 +58,6 @@ export interface FileToEncode {
 /** Bytes of a file, in order. They are not joined, because that would take as much memory again. */
 export type ByteChunks = readonly Uint8Array[];
 
-/** Encodes the items of one file. */
 export interface Encoder<Entry> {
   add(entry: Entry): void;
   /**
@@ -130,7 +125,6 @@ class LinesEncoder implements Encoder<Line> {
   #header: Line | undefined;
   #buffer: Buffer | undefined;
   #used = 0;
-  /** The size of the next buffer. */
   #size = MIN_BUFFER_BYTES;
 
   constructor({ isNew, buffers }: FileToEncode, header: Line | undefined) {
@@ -225,7 +219,6 @@ export class Buffers {
     return this.#taken.has(buffer) ? buffer.byteLength : byteLength;
   }
 
-  /** Gives back the memory of a block that was written. */
   give(block: Uint8Array): void {
     const bytes = this.memoryOf(block);
     const { buffer } = block;
@@ -252,12 +245,10 @@ export class Buffers {
     return this.#held > this.#limit;
   }
 
-  /** Whether any caller is waiting for memory. */
   get awaited(): boolean {
     return this.#waiting.length > 0;
   }
 
-  /** Half of the limit. `relief` waits until at most this much memory is held. */
   get half(): number {
     return this.#limit / 2;
   }

@@ -2,7 +2,6 @@ import type { FileEntry } from './format.js';
 import type { OutputFile } from './output-file.js';
 import { numberedName } from './output-names.js';
 
-/** All files of a sink. */
 export interface FilesByPath {
   /** Whether each commit ends all open files, because the format cannot continue a file later. */
   readonly endsFiles: boolean;
@@ -50,7 +49,6 @@ export class NumberedFiles {
     if (this.#outputs.endsFiles && this.#isFull(file, 0)) this.#end(file);
   }
 
-  /** Returns the file to which an entry of this size is added. */
   fileFor(byteLength: number): OutputFile {
     let file = this.#file;
     if (this.#maxBytes === undefined) {

@@ -12,16 +12,11 @@ export interface FileCounts {
   readonly lineBytes: number;
 }
 
-/** What all output files of a sink share. */
 export interface SharedByFiles {
   readonly buffers: Buffers;
   readonly parts: PartFiles;
-  /** Whether each commit ends all open files, because the format cannot continue a file later. */
   readonly endsFiles: boolean;
-  /**
-   * Creates the encoder for a file.
-   * @param isNew Whether the file has no content yet.
-   */
+  /** @param isNew Whether the file has no content yet. */
   encoderOf(path: string, isNew: boolean): Encoder<FileEntry>;
   /** Called when a file has items that are not on disk yet. */
   changed(file: OutputFile): void;
@@ -32,7 +27,6 @@ export interface SharedByFiles {
    * the block fails.
    */
   expect(block: Promise<EncodedBlock>): void;
-  /** Adds to the counts of items and bytes that were written to disk. */
   wrote(posts: number, bytes: number): void;
   /** Called with the error of a failed write. Nothing is written after that. */
   fail(error: unknown): void;
@@ -56,7 +50,6 @@ export class OutputFile implements PartFile {
   readonly path: string;
   /** The number of posts in the `.part` file on disk. */
   posts: number;
-  /** The size of the `.part` file on disk, in bytes. */
   bytes: number;
   /** The size of the content of the `.part` file before compression, in bytes. */
   lineBytes: number;
@@ -100,7 +93,6 @@ export class OutputFile implements PartFile {
     return this.path + PART;
   }
 
-  /** The memory that the collected items occupy, in bytes. */
   get heldBytes(): number {
     const { heldBytes, blockBytes } = this.#collected ?? NOTHING;
     return heldBytes + blockBytes;
@@ -113,12 +105,10 @@ export class OutputFile implements PartFile {
     return this.lineBytes + this.#pendingBytes + collected;
   }
 
-  /** The maximum number of rows in the next block. */
   get room(): number {
     return this.#open().room ?? Number.POSITIVE_INFINITY;
   }
 
-  /** The maximum number of rows in a block directly after a `flush`. */
   get maxRoom(): number {
     return this.#open().maxRoom ?? Number.POSITIVE_INFINITY;
   }
@@ -188,7 +178,6 @@ export class OutputFile implements PartFile {
     });
   }
 
-  /** Queues the collected items for writing. */
   flush(): void {
     if (this.#collected !== undefined && this.#encoder !== undefined)
       this.#pass(this.#encoder.flush());
@@ -215,7 +204,6 @@ export class OutputFile implements PartFile {
     return this.#queue === undefined ? counts() : this.#queue.then(counts);
   }
 
-  /** Waits for the writes that are in progress. */
   async idle(): Promise<void> {
     await this.#queue;
   }
@@ -235,7 +223,6 @@ export class OutputFile implements PartFile {
     return this.#collected;
   }
 
-  /** Appends the bytes that the encoder has returned for the collected items. */
   #pass(encoded: ByteChunks | Promise<ByteChunks>): void {
     const { buffers } = this.#shared;
     const collected = this.#collected ?? NOTHING;

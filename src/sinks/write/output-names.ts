@@ -1,13 +1,11 @@
 import path from 'node:path';
 import { StorageError } from '../../base/errors.js';
 
-/** The suffix of the name of a file that is not finished yet. */
 export const PART = '.part';
 
 export interface OutputNamesOptions {
   /** The folder against which relative paths are resolved. */
   readonly folder: string;
-  /** Paths that outputs must not have. */
   readonly reserved: readonly string[];
   /**
    * Which sink owns each output, by the output's absolute path. All sinks that run together share this map.

@@ -16,20 +16,16 @@ export interface OutputsOptions extends OutputNamesOptions, PartFilesOptions {
   readonly maxBytes: number | undefined;
   readonly progress: Progress | undefined;
   onFailure(error: unknown): void;
-  /** Returns a function that runs tasks for the given file in other threads. */
   tasksFor?(path: string): RunInThread;
 }
 
-/** The parts of a format that encode files. */
 type EncodesFiles = Pick<FileFormat<never>, 'encoder' | 'wholeFiles'>;
 
-/** The options that all outputs of a run share. */
 export type SharedOptions = Pick<
   OutputsOptions,
   'afterFailure' | 'claims' | 'folder' | 'onFailure' | 'reserved'
 >;
 
-/** A range of a file. Another thread writes the lines in it. */
 export interface FileRange {
   readonly file: OutputFile;
   readonly position: number;
@@ -49,7 +45,6 @@ const GROWING_DIVISOR = 5;
 export class Outputs implements SharedByFiles, FilesByPath {
   readonly buffers: Buffers;
   readonly parts: PartFiles;
-  /** Whether each commit ends all open files, because the format cannot continue a file later. */
   readonly endsFiles: boolean;
   readonly #format: EncodesFiles;
   readonly #options: OutputsOptions;
@@ -89,7 +84,6 @@ export class Outputs implements SharedByFiles, FilesByPath {
     this.parts = new PartFiles(fs, this.#names, options, this.#ended.signal);
   }
 
-  /** Returns the object that creates the files for a path. */
   open(path: string): NumberedFiles {
     const { maxBytes } = this.#options;
     if (maxBytes === undefined) return new NumberedFiles(this, path, maxBytes);
@@ -126,7 +120,6 @@ export class Outputs implements SharedByFiles, FilesByPath {
     return this.#files.has(this.#names.absolute(this.#names.unreserved(file)));
   }
 
-  /** Returns whether a file has its final name. */
   isNamed(file: string): boolean {
     return this.#files.get(this.#names.absolute(file))?.named === true;
   }
@@ -173,7 +166,6 @@ export class Outputs implements SharedByFiles, FilesByPath {
     return this.#items >= committedItems * growing;
   }
 
-  /** Queues all collected items for writing. */
   flush(): void {
     for (const file of this.#changed) file.flush();
   }

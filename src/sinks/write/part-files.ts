@@ -32,14 +32,12 @@ export interface PartFilesOptions {
   afterFailure(): string;
 }
 
-/** A file that is being written. */
 export interface PartFile {
   /** The final path of the file. */
   readonly path: string;
   /** The path of the file until it is finished. */
   readonly part: string;
   readonly posts: number;
-  /** The size of the file on disk in bytes. */
   readonly bytes: number;
   /**
    * True until this run has created the file. An earlier run may have left a `.part` file with the same name.
@@ -47,7 +45,6 @@ export interface PartFile {
   fresh: boolean;
   /** The inode number of the `.part` file; 0 until it is known. */
   ino: number;
-  /** Whether the file has its final name. */
   named: boolean;
 }
 
@@ -76,7 +73,6 @@ export class PartFiles {
   readonly #handles: FileHandles;
   readonly #folders: OutputFolders;
   readonly #limit;
-  /** The lock of the output, if there is only one output. */
   #lock: Promise<Lock> | undefined;
   /** Finished files that are being renamed back to `.part` files. */
   readonly #reopened = new Map<PartFile, Promise<void>>();
@@ -164,7 +160,6 @@ export class PartFiles {
     await this.#syncFolders();
   }
 
-  /** Renames the files to their final names. */
   async rename(files: readonly PartFile[]): Promise<void> {
     await this.#each(files, file =>
       this.#guard('write', file.part, async () => {
@@ -357,12 +352,10 @@ class OutputFolders {
     this.#fs = fs;
   }
 
-  /** Returns whether the folder exists or is being created. */
   has(folder: string): boolean {
     return this.#made.has(folder);
   }
 
-  /** Creates a folder and its parents. */
   make(folder: string): Promise<void> {
     let made = this.#made.get(folder);
     if (made === undefined) {
@@ -379,7 +372,6 @@ class OutputFolders {
     this.#changed.add(folder);
   }
 
-  /** Returns the folders that have changed since the last call. */
   takeChanged(): ReadonlySet<string> {
     const changed = this.#changed;
     this.#changed = new Set();

@@ -3,7 +3,6 @@ import { DataError } from '../../base/errors.js';
 import { kindOf } from '../../flow/wrong-item.js';
 import { endsInZstd, NO_ZSTD, type PickOutput } from './path-template.js';
 
-/** Adds a suffix to a name that does not end in it. For example, `x.jsonl` and `.gz` give `x.jsonl.gz`. */
 export function withSuffix(file: string, suffix: string): string {
   return file.toLowerCase().endsWith(suffix) ? file : file + suffix;
 }

@@ -157,7 +157,6 @@ function checkLiterals(
     throw optionError(call, 'path', `must ${must}, got ${JSON.stringify(template)}`);
 }
 
-/** Returns the rule that the template breaks, as worded in a message; `undefined` if it breaks none. */
 function ruleBrokenBy(literals: readonly string[], writesZstd: boolean): string | undefined {
   const last = literals.at(-1) as string;
   const isFixed = literals.length === 1;
@@ -186,10 +185,8 @@ function nameLimits(call: string, template: string, literals: readonly string[])
   });
 }
 
-/** The name of a sink that writes files. */
 export type FileSinkName = 'files' | 'csv' | 'parquet';
 
-/** For each sink, what its files contain and the extensions that their paths may have. */
 const SINKS: Readonly<
   Record<FileSinkName, { readonly writes: string; readonly extensions: readonly string[] }>
 > = {
@@ -198,14 +195,12 @@ const SINKS: Readonly<
   parquet: { writes: 'Parquet', extensions: ['parquet'] },
 };
 
-/** The parts of a path that tell what the file contains. */
 export interface PathExtension {
   /**
    * The extension in lower case without its dot, such as `csv` for `posts.CSV.gz`. Absent if the name has no
    * extension.
    */
   readonly extension: string | undefined;
-  /** The sink that writes files with this extension. */
   readonly sink: FileSinkName | undefined;
   /** `.gz` or `.zst`, if the name ends in one of these. */
   readonly compression: string | undefined;

@@ -29,7 +29,6 @@ interface Range {
   bytes: number;
   /** The positions of these posts in `StoredRows.rows`. */
   readonly rows: number[];
-  /** The maximum number of posts that the range may have. */
   readonly room: number;
 }
 
@@ -46,7 +45,6 @@ interface Partition {
 interface Partitioned {
   /** For each post, a number that identifies the combination of its tag and its values of path fields. */
   readonly combinations: Uint32Array;
-  /** The partition for each combination. */
   readonly partitions: readonly Partition[];
   readonly files: number;
 }
@@ -133,7 +131,6 @@ export class RowWriter<T> {
     }
   }
 
-  /** Collects the lines of the posts on the main thread. */
   async #collect(posts: StoredRows, { combinations, partitions }: Partitioned) {
     const content = await posts.file.content();
     const { rows } = posts;
@@ -294,7 +291,6 @@ function combinationsOf(
   return combinations;
 }
 
-/** Returns the distinct combinations, in the order in which they first occur. */
 function distinctOf(combinations: Uint32Array): ReadonlySet<number> {
   const distinct = new Set<number>();
   let last = -1;

@@ -6,7 +6,6 @@ const RESERVED =
 const UNSAFE = /[\0-\x1f\x7f-\x9f"*/:<>?\\|%]|\p{Cs}/gu;
 const HASH_LENGTH = 32;
 
-/** The minimum that `safeName` accepts as `maxBytes`. */
 export const MIN_NAME_BYTES = HASH_LENGTH + 8;
 
 const TEXT = required(
