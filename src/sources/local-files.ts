@@ -36,7 +36,6 @@ import { anyStorageError, withAnyStorageError } from '../storage/storage-error.j
 /** The maximum size of a file that is read as a whole. Larger files are read in blocks. */
 const MAX_WHOLE_BYTES = 8 * 1024 * 1024;
 const BLOCK_BYTES = 1024 * 1024;
-/** The maximum number of files to read ahead of the consumer, and the maximum total size of these files. */
 const MAX_FILES_AHEAD = 4;
 const AHEAD_BYTES = 8 * 1024 * 1024;
 
@@ -236,13 +235,9 @@ async function* givenBlocks(...blocks: readonly Uint8Array[]): AsyncGenerator<Ui
 /** The size and modification time of a file when it was read. Checkpoints of earlier versions have only the size. */
 type ReadFile = number | readonly [size: number, modifiedMs: number];
 
-/** The files that were read, by key. */
 type FilesRead = Map<string, ReadFile>;
 
-/**
- * Returns the files that earlier incremental runs have read. @throws OptionError if a different source
- * created the cursor.
- */
+/** @throws OptionError if a different source created the cursor. */
 function filesRead(resume: Cursor | undefined, roots: readonly string[]): FilesRead {
   if (resume === undefined) return new Map();
   const { source, read } = JSON.parse(JSON.stringify(resume));
@@ -293,7 +288,7 @@ function newFiles(
   return [...found.values()];
 }
 
-/** Returns whether a file has changed since it was read. @throws StorageError if the file has grown. */
+/** @throws StorageError if the file has grown. */
 function hasChanged(then: ReadFile, { path, size, modifiedMs }: LocalFile): boolean {
   const [sizeThen, modifiedThen = modifiedMs] = typeof then === 'number' ? [then] : then;
   if (size > sizeThen)
@@ -308,7 +303,6 @@ function asRead({ size, modifiedMs }: LocalFile): ReadFile {
   return [size, modifiedMs];
 }
 
-/** Returns the cursor of an incremental run after it has read the first `count` files. */
 function incrementalCursor(
   before: FilesRead,
   files: readonly LocalFile[],

@@ -55,7 +55,6 @@ export async function writeAll(file: OpenFile, bytes: Uint8Array, position: numb
   }
 }
 
-/** Returns the result of a call on a file, or `undefined` if the file does not exist. */
 export async function ifThere<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;
@@ -139,7 +138,6 @@ export async function openExisting<File extends OpenFile>(
   return fs.open(file, constants.O_RDWR | NO_FOLLOW);
 }
 
-/** Returns the first `count` bytes of a file, or all bytes if the file is shorter. */
 export async function firstBytes(file: string, count: number): Promise<Buffer> {
   const handle = await openToRead(file);
   try {

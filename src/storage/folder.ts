@@ -62,7 +62,7 @@ async function makeOne(fs: FileSystem, folder: string, mode?: number): Promise<v
   }
 }
 
-/** Returns whether a path is a folder. Follows symbolic links. */
+/** `lstat` follows a symbolic link to a folder only because the path ends in a separator. */
 async function isFolder(fs: FileSystem, folder: string): Promise<boolean> {
   try {
     return (await fs.lstat(folder + path.sep)).isDirectory();

@@ -74,7 +74,6 @@ export class LineLog<T> {
     this.#torn = false;
   }
 
-  /** Replaces all values atomically. */
   async replace(values: Iterable<T>): Promise<void> {
     const text = [...values].map(value => `${JSON.stringify(value)}\n`).join('');
     this.#bytes = undefined;

@@ -34,10 +34,7 @@ export class LmdbDatabase {
   readonly #folder: string;
   readonly #inProcess: InProcess;
   #root: Root;
-  /**
-   * The reason why LMDB refuses all calls. If it is set, the database must be reopened. `undefined` if LMDB
-   * accepts calls.
-   */
+  /** Why LMDB refuses all calls. If it is set, the database must be reopened. */
   #failure: unknown;
   readonly #waiting: Waiting[] = [];
   #closed = false;
@@ -91,7 +88,7 @@ export class LmdbDatabase {
     });
   }
 
-  /** Writes the waiting transactions. Never throws: if a transaction fails, its promise rejects. */
+  /** Never throws: if a transaction fails, its promise rejects. */
   async #write(): Promise<void> {
     const together = this.#waiting.splice(0);
     try {
@@ -136,7 +133,6 @@ export class LmdbDatabase {
   }
 }
 
-/** Returns the reason why LMDB refuses all calls; `undefined` if LMDB accepts calls. */
 function whyRefused(root: Root): unknown {
   try {
     root.resetReadTxn();
@@ -159,10 +155,7 @@ function isCommitError(error: unknown): error is CommitError {
   return typeof error === 'object' && error !== null && 'commitError' in error;
 }
 
-/**
- * Returns the reason why a commit has failed; `undefined` if it has not. Also handles the rejection of
- * `commitError`, because an unhandled rejection would end the process.
- */
+/** Handles the rejection of `commitError`, because an unhandled rejection would end the process. */
 async function commitErrorOf(ended: readonly PromiseSettledResult<unknown>[]): Promise<unknown> {
   for (const result of ended)
     if (result.status === 'rejected' && isCommitError(result.reason))

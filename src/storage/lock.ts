@@ -42,14 +42,12 @@ interface Holder extends ProcessIdentity {
  */
 const held = new Set<string>();
 
-/** How often the holder of a lock writes to the lock file, in milliseconds. */
 const HEARTBEAT_MS = 2_000;
 /**
  * The age of a lock file in milliseconds after which its holder counts as dead. Used only if it cannot be
  * checked whether the holder's process is running.
  */
 const SILENT_MS = 10_000;
-/** The longest pause between two reads of a lock file, in milliseconds. */
 const MAX_POLL_MS = 250;
 /**
  * The maximum number of nested recovery locks. A process may be killed while it holds a recovery lock. To

@@ -44,7 +44,6 @@ export function replaceFile<T = void>(
   return replaceFileOn(nodeFileSystem, file, content, options);
 }
 
-/** Like `replaceFile`, but on the given file system. */
 export async function replaceFileOn<T, File extends OpenFile>(
   fs: FileSystem<File>,
   file: string,

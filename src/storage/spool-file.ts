@@ -54,10 +54,7 @@ export class SpoolFile {
     });
   }
 
-  /**
-   * Reads bytes at a position.
-   * @throws StorageError
-   */
+  /** @throws StorageError */
   async read(position: number, length: number): Promise<Buffer> {
     const bytes = Buffer.allocUnsafeSlow(length);
     for (let read = 0; read < length; )
@@ -65,10 +62,7 @@ export class SpoolFile {
     return bytes;
   }
 
-  /**
-   * Yields all bytes that were written, in blocks.
-   * @throws StorageError
-   */
+  /** @throws StorageError */
   async *blocks(blockBytes = 1024 * 1024): AsyncGenerator<Buffer, void, undefined> {
     for (let at = 0; at < this.#bytes; ) {
       // The block is not allocated from Node's shared pool, because the consumer may keep parts of it.

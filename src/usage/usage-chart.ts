@@ -17,7 +17,7 @@ export interface UsageChartOptions {
 interface Bar {
   readonly name: string;
   readonly used: number;
-  /** The projected amount. It is never less than the used amount. */
+  /** Never less than `used`. */
   readonly projected: number;
   /** Set for an alert or a cap in the contract. Only `projected` is then drawn, as a mark. */
   readonly isMark?: true;
@@ -122,7 +122,7 @@ function numbersOf({ used, projected, isMark }: Bar): string {
   return projected > used ? `${grouped(used)}, then ${grouped(projected)}` : grouped(used);
 }
 
-/** Draws a bar as text. `scale` is the number of columns per activity. */
+/** @param scale the number of columns per activity */
 function drawn({ used, projected, isMark }: Bar, scale: number): string {
   if (isMark) return `${'┈'.repeat(Math.max(0, Math.round(projected * scale) - 1))}┤`;
   // The bar of an amount above zero is always visible.
@@ -131,7 +131,6 @@ function drawn({ used, projected, isMark }: Bar, scale: number): string {
   return dark + '░'.repeat(Math.max(0, Math.round(projected * scale) - dark.length));
 }
 
-/** Describes the projection for the current month. */
 function summary(product: ProductUsage): string[] {
   const { projected } = product;
   const { threshold, thresholdOf } = capOf(product);

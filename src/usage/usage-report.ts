@@ -110,7 +110,6 @@ export async function usage(account: Account, options: UsageOptions = {}): Promi
   );
 }
 
-/** Returns the URL of a report. All options are checked first, before anything is sent. */
 export function usageUrl(call: string, account: Account, options: UsageOptions): URL {
   const { bucket, fromDate, toDate } = checkAccountOptions(call, account, USAGE_OPTIONS, options);
   const url = serviceUrl(account, 'accountApiUrl', 'accounts/{account}/usage.json', {

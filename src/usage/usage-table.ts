@@ -62,7 +62,6 @@ export function usageTable(report: UsageReport): UsageRow[] {
   ]);
 }
 
-/** Returns the lowest cap on activities. If there is none, returns the lowest cap on requests. */
 export function capOf(product: ProductUsage): Pick<UsageRow, 'threshold' | 'thresholdOf'> {
   for (const thresholdOf of ['activities', 'requests'] as const) {
     const threshold = lowest(product, 'cap', thresholdOf);
@@ -71,23 +70,15 @@ export function capOf(product: ProductUsage): Pick<UsageRow, 'threshold' | 'thre
   return { threshold: null, thresholdOf: null };
 }
 
-/**
- * Returns the number of activities per month at which the service warns the account; `null` if there is none.
- */
 export function alertOf(product: ProductUsage): number | null {
   return lowest(product, 'alert', 'activities');
 }
 
-/** Formats the period to which a span belongs, as `2024-05` or `2024-05-31`. */
 export function periodOf(bucket: string, { fromDate }: UsageSpan): string {
   const month = `${fromDate.slice(0, 4)}-${fromDate.slice(4, 6)}`;
   return bucket === 'day' ? `${month}-${fromDate.slice(6, 8)}` : month;
 }
 
-/**
- * Returns the projected activities for the month in which a span lies; `undefined` if the report has no
- * projection for that month.
- */
 export function projectedIn(span: UsageSpan, { projected }: ProductUsage): number | undefined {
   if (projected === undefined) return undefined;
   // The projection ends with a month, so its last minute is in that month.

@@ -12,7 +12,6 @@ const PAGE_HEADERS = {
   Connection: 'close',
 };
 
-/** The status and the text of a page, and a function to call after the page was sent. */
 type Verdict = readonly [status: number, text: string, decide?: () => void];
 
 /**
@@ -22,7 +21,6 @@ type Verdict = readonly [status: number, text: string, decide?: () => void];
 export class CallbackServer {
   readonly #server = createServer((request, response) => this.#respond(request, response));
   readonly #path: string;
-  /** The request token of the sign-in; `undefined` until it is known. */
   #token: string | undefined;
   #decided = false;
   #grant: (verifier: string) => void = () => {};

@@ -19,10 +19,8 @@ import {
 } from './engagement-request.js';
 import { signedCall } from './signed-call.js';
 
-/** The maximum number of ids in a request. */
 export const MAX_IDS = 250;
 
-/** The parts of a request that are the same for all batches. */
 interface EngagementQuery {
   readonly url: URL;
   readonly user: UserToken;
@@ -31,7 +29,6 @@ interface EngagementQuery {
 }
 
 export interface BatchResponse {
-  /** The totals of each grouping, by the name of the grouping. */
   readonly totals: ReadonlyMap<string, CountTree>;
   readonly problems: readonly EngagementProblem[];
   /** The service's refusal. Set if no post in the batch has totals. */
@@ -114,7 +111,6 @@ export function engagementQuery(
   return { url, user, types: distinct(types), groupings };
 }
 
-/** A count, or counts by group. */
 export type CountTree = bigint | ReadonlyMap<string, CountTree>;
 
 /**
@@ -129,11 +125,7 @@ export interface EngagementProblem {
 
 const UNAVAILABLE = 'unavailable_tweet_ids';
 
-/**
- * Parses a response, which has totals, errors, and lists of the posts that the errors concern.
- *
- * @throws DataError If the response has another structure.
- */
+/** @throws DataError If the response has another structure. */
 export function parseEngagement(
   value: unknown,
   ids: readonly string[],
@@ -165,7 +157,6 @@ function postProblemsOf(
   return problems.length > 0 && problems.every(({ id }) => id !== undefined) ? problems : undefined;
 }
 
-/** Adds the counts of two responses. Counts of the same group are added exactly. */
 export function addCounts(a: CountTree, b: CountTree): CountTree {
   if (typeof a === 'bigint' || typeof b === 'bigint')
     return (typeof a === 'bigint' ? a : 0n) + (typeof b === 'bigint' ? b : 0n);
@@ -202,7 +193,6 @@ function treeOf(value: unknown, by: readonly GroupBy[], where: string, origin: s
   );
 }
 
-/** Parses a count, which may be a string of digits or a number. */
 function countOf(value: unknown, where: string, origin: string): bigint {
   const digits = typeof value === 'number' ? String(value) : value;
   if (typeof digits !== 'string' || !/^\d{1,30}$/.test(digits))

@@ -89,7 +89,6 @@ export const POST_IDS = explained<readonly string[]>('posts of the user', ids =>
   return `must be strings of digits, got ${shown}: numbers lose digits of 64-bit ids`;
 });
 
-/** The options that `engagement` and `engagementTotals` share. */
 export const ENGAGEMENT_OPTIONS = {
   types: explained<readonly EngagementType[]>('what there are totals of', types => {
     const known: readonly unknown[] = ENGAGEMENT_TYPES;

@@ -132,7 +132,6 @@ export async function* coalesce<T>(
   const timed = new DeadlineReader(input);
   let batches: Batch<T>[] = [];
   let count = 0;
-  /** The time at which the current group is delivered, even if it is not full. */
   let deadline = 0;
   const take = () => {
     const taken = batches;

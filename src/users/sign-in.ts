@@ -142,12 +142,9 @@ interface TokenOwner {
 }
 
 const VERSION = 1;
-/** The permission bits of all users except the owner. */
 const OTHERS = 0o077;
 
 /**
- * Reads the access token from a file. Returns `undefined` if the file does not exist.
- *
  * @throws StorageError if other users can read the file, if it is damaged, or if its tokens belong to another
  * application.
  */
@@ -168,7 +165,7 @@ export async function readToken(file: string, owner: TokenOwner): Promise<Access
   return text === undefined ? undefined : parse(text, file, owner);
 }
 
-/** Writes a token to the file. Replaces the file atomically, with mode 0600. */
+/** Replaces the file atomically, with mode 0600. */
 export async function writeToken(
   file: string,
   owner: TokenOwner,

@@ -10,7 +10,6 @@ import { type AccountRequest, request } from '../http/request.js';
 import { readErrorBody, responseError } from '../http/response-error.js';
 import { SETTINGS } from '../http/settings.js';
 
-/** A signed POST request. */
 interface SignedCall {
   readonly url: URL;
   readonly family: Family;
@@ -125,7 +124,6 @@ const ADVICE: Readonly<Record<AuthorizationFailure, string>> = {
   other: 'Check the consumer key, the token and their secrets, or sign in again',
 };
 
-/** Creates the error for a signed request that was refused, with advice. */
 function authorizationError(
   account: Account,
   call: HttpRequest,
@@ -172,7 +170,6 @@ function describeSkew(failure: AuthorizationFailure, skewMs: number | undefined)
 interface SignedRequest {
   readonly method: string;
   readonly url: URL;
-  /** The parameters in the body, if the body is a form. */
   readonly form?: URLSearchParams | undefined;
 }
 
@@ -180,7 +177,6 @@ interface SignedRequest {
 interface Credentials {
   readonly consumerKey: string;
   readonly consumerSecret: Secret;
-  /** The token. Absent if there is none yet, or if the token is in the form. */
   readonly token?: string | undefined;
   readonly tokenSecret?: Secret | undefined;
 }
@@ -245,10 +241,7 @@ function order(a: string, b: string): number {
   return a < b ? -1 : Number(a > b);
 }
 
-/**
- * Returns the `Authorization` header for one attempt of a request, with a new nonce, timestamp and signature.
- * Must be called again for each attempt.
- */
+/** Must be called again for each attempt, because the nonce and timestamp may be used only once. */
 export function authorization(
   { method, url, form }: SignedRequest,
   { consumerKey, consumerSecret, token, tokenSecret }: Credentials,
