@@ -9,7 +9,6 @@ export type ColumnType = ScalarType | `list<${ScalarType}>`;
 /** For each scalar type, the type that a column's `value` may return, besides `null` and `undefined`. */
 interface Given {
   readonly string: string;
-  /** A 32-bit integer. */
   readonly int32: number;
   /** A 64-bit integer: a bigint, a string of digits, or a safe integer. */
   readonly int64: bigint | string | number;
@@ -20,7 +19,6 @@ interface Given {
   readonly timestamp: Date;
 }
 
-/** For each scalar type, the type of a value in a row. */
 interface Held {
   readonly string: string;
   readonly int32: number;
@@ -78,7 +76,6 @@ export interface Table<T> {
   readonly [name: string]: Column<T>;
 }
 
-/** The kind of items that a table's columns read. */
 export interface ItemKind {
   /** The plural name of the items, as used in messages such as "these columns are of posts". */
   readonly name: Reads;
@@ -97,7 +94,6 @@ export function kindOfColumn(column: AnyColumn): ItemKind | undefined {
   return kinds.get(column);
 }
 
-/** A column without its name. */
 export interface Definition<View, Type extends ColumnType> {
   readonly type: Type;
   readonly meaning: string;

@@ -24,7 +24,6 @@ const SCALARS: Readonly<Record<ScalarType, Convert>> = {
   timestamp: value => (value instanceof Date && !Number.isNaN(value.getTime()) ? value : undefined),
 };
 
-/** Descriptions of the values that each type accepts, for messages. */
 const EXPECTED: Readonly<Record<ScalarType, string>> = {
   string: 'a string',
   int32: 'a whole number of 32 bits',
@@ -38,7 +37,6 @@ export const SCALAR_TYPES = Object.keys(SCALARS) as readonly ScalarType[];
 
 const LIST = /^list<(\w+)>$/;
 
-/** Returns the type of a list's elements; `undefined` for a type that is not a list. */
 export function elementType(type: ColumnType): ScalarType | undefined {
   return LIST.exec(type)?.[1] as ScalarType | undefined;
 }

@@ -28,7 +28,6 @@ type PostSource = Pick<Activity, 'id' | 'postedAt' | 'post' | 'matchingRules' | 
 /** The view of a post from which columns read. Each part of the view is created when a column needs it. */
 export class PostView {
   readonly activity: PostSource;
-  /** The tag by which the post was routed. */
   readonly tag: string | undefined;
   #format: Format | undefined;
   #fields: PostFields | undefined;
@@ -72,7 +71,6 @@ export function isPostItem(item: unknown): item is PostItem {
   return activityOf(item) !== undefined;
 }
 
-/** Returns the post of an item; `undefined` if the item has none. */
 export function activityOf(item: unknown): Activity | undefined {
   if (item instanceof Activity) return item;
   const carried = typeof item === 'object' && item !== null && 'activity' in item && item.activity;
@@ -93,7 +91,6 @@ function newView(item: PostItem): PostView {
   return new PostView(item instanceof Activity ? item : item.activity, tagOf(item));
 }
 
-/** Returns the tag by which `routeByTag` has routed an item; `undefined` if there is none. */
 export function tagOf(item: PostItem): string | undefined {
   return 'tag' in item && typeof item.tag === 'string' ? item.tag : undefined;
 }
@@ -111,7 +108,7 @@ interface PostColumn<Type extends ColumnType = ColumnType> extends Definition<Po
 
 type Strings = 'string' | 'text' | 'lower' | 'upper' | 'id';
 
-/** Creates a column for a string field. An empty string becomes null. */
+/** An empty string becomes null. */
 function text(field: Field<Strings>, meaning: string, part: Part = 'own'): PostColumn<'string'> {
   return { ...of('string', meaning, view => view.read(field, part) || null), field, part };
 }
@@ -144,7 +141,7 @@ function list(
   return { ...of('list<string>', meaning, view => view.read(field, part)), field, part };
 }
 
-/** Creates a column for a string that is not a field of the post. An empty string becomes null. */
+/** An empty string becomes null. */
 function special(meaning: string, value: (view: PostView) => string | undefined) {
   return of('string', meaning, view => value(view) || null);
 }

@@ -75,7 +75,6 @@ function promised(name: string): string {
   return `must have values, and that of ${JSON.stringify(name)} is a promise: get what it needs with mapAsync() before the sink`;
 }
 
-/** Returns how messages name an item. A post is named by its id. */
 function named(item: unknown): string {
   try {
     const id = activityOf(item)?.id;

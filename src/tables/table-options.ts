@@ -21,7 +21,6 @@ export type Columns<T> = Table<T> | ListOf<PostColumnName | Column<T> | Table<No
  */
 type ListOf<Element> = [Element, ...Element[]] | readonly Element[];
 
-/** The post columns, in a form that can be looked up by any string. */
 const POST_COLUMNS: { readonly [name: string]: Column<PostItem> } = posts;
 
 /** Columns that were checked, in the order of the row. */
@@ -59,7 +58,6 @@ export function settingsOf(columns: CheckedColumns): string[] {
   return columns.map(({ name, type }) => `${name} ${type}`);
 }
 
-/** Returns each kind of item, such as posts, that any of the built-in columns reads. */
 export function kindsOf(columns: CheckedColumns): readonly ItemKind[] {
   return [...new Set(columns.map(kindOfColumn))].filter(kind => kind !== undefined);
 }
@@ -71,7 +69,6 @@ export function hasOwnColumns(columns: CheckedColumns): boolean {
   return columns.some(column => kindOfColumn(column) === undefined);
 }
 
-/** Returns the names of the columns; `undefined` unless all of them are post columns. */
 export function postColumnNames(columns: CheckedColumns): PostColumnName[] | undefined {
   const isOfPosts = columns.every(column => POST_COLUMNS[column.name] === (column as unknown));
   return isOfPosts ? columns.map(({ name }) => name as PostColumnName) : undefined;

@@ -47,7 +47,6 @@ export class CsvCells implements CellWriter, DecodingUser {
   readonly #lists = new WeakMap<object, string>();
   readonly #blocks = new JoinedBytes();
   #at = 0;
-  /** The positions at which the current row and the current cell start. */
   #row = 0;
   #cell = 0;
   #column = -1;
@@ -128,7 +127,6 @@ export class CsvCells implements CellWriter, DecodingUser {
     this.#digits(ofDay % 1000, 3, LETTER_Z);
   }
 
-  /** Writes a number with leading zeros, followed by a character. */
   #digits(value: number, count: number, character: number): void {
     const end = this.#at + count;
     for (let at = end - 1, rest = value; at >= this.#at; at--, rest = (rest / 10) | 0)
@@ -186,18 +184,15 @@ export class CsvCells implements CellWriter, DecodingUser {
     this.#blocks.add(Buffer.from(`${csvRow(values, this.#escapesFormulas)}\n`));
   }
 
-  /** The size in bytes of the rows since the last `take`. */
   get byteLength(): number {
     return this.#blocks.byteLength + this.#row;
   }
 
-  /** Returns the bytes of the rows since the last `take`. */
   take(): Buffer {
     this.#endBlock();
     return this.#blocks.take();
   }
 
-  /** Returns the rows since the last `take` as a string. */
   takeText(): string {
     if (this.#blocks.byteLength > 0) return this.take().toString();
     const text = this.#memory.toString('utf8', 0, this.#row);
@@ -209,7 +204,6 @@ export class CsvCells implements CellWriter, DecodingUser {
     this.#endBlock();
   }
 
-  /** Discards the rows since the last `take`. */
   clear(): void {
     this.#blocks.take();
     this.#row = 0;
@@ -249,7 +243,6 @@ export interface CsvRowsOptions {
   readonly escapesFormulas: boolean;
 }
 
-/** Encodes rows of posts as CSV in other threads. */
 export const CSV_ROWS: EncoderKind<CsvRowsOptions> = {
   name: 'csv',
   hasTasks: false,

@@ -8,7 +8,6 @@ const FORMULA = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/;
  * that text ends a `COPY`.
  */
 const QUOTED = /[",\r\n]|^\\\.$/;
-/** The CSV field of an empty string. */
 export const EMPTY = '""';
 
 /**
@@ -45,7 +44,6 @@ function quoted(text: string): string {
   return QUOTED.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** A cache of the last printed day and its text. */
 let lastDay = { day: Number.NaN, text: '' };
 
 /** Formats a time like `toISOString`, but several times as fast. */

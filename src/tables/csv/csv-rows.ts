@@ -19,7 +19,6 @@ export class CsvRows implements ItemEncoder {
   readonly #read: RowReader;
   readonly #posts: ItemWriter<CsvCells> | undefined;
   readonly #escapesFormulas: boolean;
-  /** The rows that are not written directly from bytes. */
   readonly #printed = new JoinedBytes();
 
   /** @param call The name of the function that was called with the columns, for messages. */

@@ -1,6 +1,5 @@
 import type { RowValue } from '../column.js';
 
-/** Receives the cells of rows, in order. */
 export interface CellWriter {
   /** Starts the cell of a column. If that cell was already started, discards what was written to it. */
   begin(column: number): void;
@@ -19,11 +18,9 @@ export interface CellWriter {
   text(from: number, to: number, entities: boolean, prefix?: number, prefixEnd?: number): boolean;
   /** Writes a string as an element of a list, in the same way as `text`. */
   element(from: number, to: number): boolean;
-  /** Ends the current list. */
   list(): void;
   endRow(): void;
   /** Discards the cells of the current row, which has not ended. */
   undoRow(): void;
-  /** Writes a whole row. */
   row(values: readonly RowValue[]): void;
 }

@@ -61,7 +61,6 @@ function valuesOf(post: PostInBytes, format: Format) {
   let posts = 0;
   let isShare = false;
 
-  /** Returns the index of the value at a path. */
   function at(path: string): number {
     if (path.includes('.')) {
       const object = at(path.slice(0, path.lastIndexOf('.')));
@@ -94,7 +93,6 @@ function valuesOf(post: PostInBytes, format: Format) {
     return digitsOfId(id, true) !== -1 && !hasEscapes(verb) && hasObjects();
   }
 
-  /** Returns whether each nested object from which columns read values is either an object or absent. */
   function hasObjects(): boolean {
     for (let index = 0; index < objects.length; index++)
       if (!isObject(objects[index]!) && !isNone(objects[index]!)) return false;
@@ -139,7 +137,6 @@ function valuesOf(post: PostInBytes, format: Format) {
     };
   }
 
-  /** Returns a function that finds the value of a field in this format. */
   function find({ paths }: Pick<Field, 'paths'>, part: Part = 'own'): Find {
     const path = paths[format];
     if (path === undefined) return () => NO_PART;
@@ -344,7 +341,7 @@ function fieldCells(values: PostValues, writers: Writers) {
     };
   }
 
-  /** Returns a reader for the first element of a list. It reads the element once per post. */
+  /** The element is read once per post. */
   function firstElement(list: string) {
     const paths = Object.values(AUTHOR).map(field => inFirst(field, list));
     const { wanted, members } = membersOf(paths.filter(path => path !== undefined));
@@ -365,17 +362,13 @@ function fieldCells(values: PostValues, writers: Writers) {
 
   const firstElements = new Map<string, ReturnType<typeof firstElement>>();
 
-  /**
-   * Returns the path of a field within the first element of a list. Returns `undefined` if that element does
-   * not contain the field.
-   */
+  /** Returns `undefined` if the first element of the list does not contain the field. */
   function inFirst({ paths }: Field, list: string): string | undefined {
     const path = paths[format]?.places[0]?.join('.');
     const start = `${list}.${FIRST}.`;
     return path?.startsWith(start) ? path.slice(start.length) : undefined;
   }
 
-  /** Returns the function that writes a field of the first element of a list. */
   function firstCell(field: Field, keys: readonly string[]): PostCell | undefined {
     const list = keys.slice(0, keys.indexOf(FIRST)).join('.');
     const first = firstElements.get(list) ?? firstElement(list);

@@ -35,10 +35,8 @@ export type OfPost<T> = (
 ) => T;
 
 /**
- * Creates a function that reads the row of a post from its bytes.
- *
  * @param call The name of the function that was called with the columns, for messages.
- * @throws DataError from the function, for a value that does not fit its column.
+ * @throws DataError from the returned function, for a value that does not fit its column.
  */
 export function postRowReader(
   call: string,
@@ -65,7 +63,6 @@ function readerOf(name: PostColumnName): (view: PostView) => RowValue {
 
 /** The cells that can be written directly from the bytes of posts in one format. */
 interface FormatCells {
-  /** Prepares for the current post. Returns `false` if none of its cells can be written from its bytes. */
   readonly begin: () => boolean;
   readonly cells: { readonly [Name in PostColumnName]?: PostCell | undefined };
 }
@@ -150,7 +147,6 @@ export function postRowWriter(
   };
 }
 
-/** Writes the rows of items to `out`. */
 export interface ItemWriter<C extends CellWriter> {
   readonly out: C;
   /**

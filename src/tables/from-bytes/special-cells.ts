@@ -117,7 +117,6 @@ function linkCell(post: PostBytes): PostCell | undefined {
   };
 }
 
-/** Returns the cell for the links in a post. The links are expanded if the service has expanded them. */
 function linksCell(post: PostBytes): PostCell {
   const { format, find, elements, writeList, isObject, isNone, isBlank } = post;
   if (format === 'activity_streams') return enrichedLinksCell(post);
@@ -204,7 +203,6 @@ function mediaCells(post: PostBytes): CellsOfColumns {
   };
 }
 
-/** Returns the cells for the users whom a post mentions, without duplicates. */
 function mentionCells(post: PostBytes): CellsOfColumns {
   const { bytes, find, elements, readList, oncePerPost, isRetweet } = post;
   const { startOf, endOf, isDigits, isText, hasEscapes } = post;
@@ -367,7 +365,6 @@ function isSame(
   return true;
 }
 
-/** Returns whether a byte belongs to the class `\w` of regular expressions. */
 function isWord(byte: number): boolean {
   return isDigit(byte) || isSmallLetter(byte | 0x20) || byte === 0x5f;
 }

@@ -63,10 +63,9 @@ export interface ColumnsToEncode {
   readonly compression: ParquetCompression;
 }
 
-/** The encoder that all calls in this thread use. */
 let shared: ValueEncoder | undefined;
 
-/** Encodes columns as chunks. @throws DataError if memory runs out. */
+/** @throws DataError if memory runs out. */
 export function encodeChunks({ types, parts, compression }: ColumnsToEncode): ColumnChunk[] {
   shared ??= new ValueEncoder();
   const encoder = shared;

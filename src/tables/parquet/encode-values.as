@@ -34,7 +34,6 @@ let slots: usize = 0;
 let indexes: usize = 0;
 let plain: usize = 0;
 
-// The counts and addresses of the block that was opened last.
 let rows: u32 = 0;
 let count: u32 = 0;
 let counts: usize = 0;
@@ -68,14 +67,13 @@ export function openBlock(start: usize): void {
   at = data;
 }
 
-/** Returns the length of a value in the block. */
 // @ts-ignore
 @inline
 function lengthOf(index: u32): u32 {
   return width == 0 ? load<u32>(lengths + (index << 2)) : width;
 }
 
-/** Copies memory, 16 bytes at a time. */
+/** Copies 16 bytes at a time, so up to 15 bytes after the end may be overwritten. */
 // @ts-ignore
 @inline
 function copyBytes(from: usize, to: usize, length: u32): void {
@@ -251,8 +249,6 @@ function growSlots(): void {
   }
 }
 
-// The bounds: the smallest and the largest value.
-
 let hasBounds: bool = false;
 let minimum: i64 = 0;
 let maximum: i64 = 0;
@@ -370,8 +366,6 @@ function storeBounds(): void {
     store<i64>(bounds + MAXIMUM_OFFSET, maximum);
   }
 }
-
-// The state of the page that is being filled.
 
 let pageBytes: u32 = 0;
 let pageFirst: u32 = 0;

@@ -12,12 +12,10 @@ import type { ParquetCompression } from './page-codec.js';
 import { ParquetFile } from './parquet-file.js';
 import { BlockCells, columnsOfPart, PARTS, type RowBlock, RowBlockBuilder } from './row-block.js';
 
-/** Settings that are the same for all files of a run. */
 export interface ParquetFormat {
   readonly columns: CheckedColumns;
   readonly addRow: RowAdder;
   readonly compression: ParquetCompression;
-  /** The maximum number of rows in a row group. */
   readonly rowGroup: number;
 }
 
@@ -34,7 +32,7 @@ export function itemToAdd(item: unknown, origin: string | undefined): ItemToAdd 
   return { item, origin, byteLength: 0 };
 }
 
-/** Creates a function that adds rows. @throws DataError from the returned function, like `rowReader`. */
+/** @throws DataError from the returned function, like `rowReader`. */
 export function rowAdder(columns: CheckedColumns, invalid: InvalidValues): RowAdder {
   const read = rowReader('parquet', columns, invalid);
   const none = new RowBlockBuilder(columns.map(({ type }) => type));

@@ -66,7 +66,6 @@ export class ParquetFile {
     return pieces;
   }
 
-  /** Returns the bytes that follow the last row group. */
   footer(): Uint8Array {
     const metadata = printThrift({
       1: i32(2),

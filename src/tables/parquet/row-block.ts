@@ -12,15 +12,12 @@ export interface RowBlock {
   readonly parts: readonly Uint8Array[];
 }
 
-/** The number of parts into which the columns of a block are divided. */
 export const PARTS = 4;
 
-/** Returns the columns in one part of a `RowBlock`. */
 export function columnsOfPart<T>(columns: readonly T[], part: number): T[] {
   return columns.filter((_, index) => index % PARTS === part);
 }
 
-/** One column in one part of a `RowBlock`. */
 export interface BlockColumn {
   /** The number of values, not counting nulls. */
   readonly count: number;
@@ -36,7 +33,6 @@ export interface BlockColumn {
   readonly bytes: Uint8Array;
 }
 
-/** Collects rows, and stores them as columns. */
 export class RowBlockBuilder {
   rows = 0;
   readonly columns: readonly ColumnBuilder[];
@@ -45,7 +41,6 @@ export class RowBlockBuilder {
     this.columns = types.map(type => new ColumnBuilder(type));
   }
 
-  /** The memory in bytes that the rows occupy. */
   get bytes(): number {
     let bytes = 0;
     for (const column of this.columns) bytes += column.size;
@@ -82,7 +77,6 @@ export class RowBlockBuilder {
 /** `leave` does nothing, because `BlockCells` copies each decoded string immediately. */
 const KEEPS_NOTHING: DecodingUser = { leave() {} };
 
-/** Writes the cells of rows to a `RowBlock`. */
 export class BlockCells implements CellWriter {
   /** The block to which cells are added. May be replaced only between rows. */
   rows: RowBlockBuilder;
@@ -156,7 +150,6 @@ export class BlockCells implements CellWriter {
   }
 }
 
-/** Returns the columns that a part of a block contains. */
 export function readPart(types: readonly ColumnType[], part: Uint8Array): BlockColumn[] {
   const numbers = new DataView(part.buffer, part.byteOffset);
   let at = 0;
@@ -184,7 +177,6 @@ const TWO_32 = 2 ** 32;
 /** ASCII strings of at most this length are encoded in a loop, because calling an encoder takes longer. */
 const MAX_LOOP = 48;
 
-/** Collects the values of one column. */
 class ColumnBuilder {
   readonly #type: ScalarType;
   readonly #isList: boolean;
@@ -264,7 +256,6 @@ class ColumnBuilder {
     this.#endCell(2);
   }
 
-  /** Adds a UTF-8 string to the current cell. */
   addElement(bytes: Uint8Array, start: number, end: number): void {
     const length = end - start;
     this.#reserve(length);
@@ -284,7 +275,7 @@ class ColumnBuilder {
     this.#endCell(1 + this.#count - this.#begunCount);
   }
 
-  /** Writes the bytes of the column to a position. Returns the position after them. */
+  /** Returns the position after the written bytes. */
   write(bytes: Uint8Array, at: number): number {
     const numbers = new Uint32Array(bytes.buffer, at);
     numbers.set([this.#rows, this.#count, this.#used]);

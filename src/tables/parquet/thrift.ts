@@ -1,4 +1,3 @@
-/** A buffer that grows as bytes are written. */
 export class ByteWriter {
   length = 0;
   #bytes: Buffer;
@@ -44,7 +43,6 @@ export class ByteWriter {
   }
 }
 
-/** A value in a Thrift struct, with its type. */
 export type ThriftValue =
   | { readonly kind: 'i32' | 'i64'; readonly value: number }
   | { readonly kind: 'boolean'; readonly value: boolean }

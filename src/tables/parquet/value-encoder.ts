@@ -180,7 +180,6 @@ export class ValueEncoder {
     return { count: different, values };
   }
 
-  /** Encodes the rows of all blocks as pages. Calls `each` with each page. */
   pages(each: (page: EncodedPage) => void): void {
     const exports = this.#exports;
     const mostValues = this.#blocks.reduce((most, { count }) => Math.max(most, count), 0);
