@@ -1,9 +1,5 @@
 import { optionError } from './check.js';
 
-/**
- * Calls a function once when the signal fires, or immediately if it has already fired. Returns a
- * function that removes the listener.
- */
 export function onceAborted(signal: AbortSignal, listener: () => void): () => void {
   if (signal.aborted) listener();
   else signal.addEventListener('abort', listener, { once: true });
@@ -74,7 +70,6 @@ export class LinkedAbort {
     return this.#controller.signal;
   }
 
-  /** Aborts after `ms` milliseconds with the reason that `late` returns, unless `unlink` is called first. */
   abortAfter(ms: number, late: () => unknown): void {
     const timer = setTimeout(() => this.abort(late()), ms);
     this.#links.push(() => clearTimeout(timer));

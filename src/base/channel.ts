@@ -26,12 +26,10 @@ export class Channel<T> {
     this.#weigh = weigh;
   }
 
-  /** Whether neither `end` nor `fail` has been called. */
   get isOpen(): boolean {
     return this.#end === undefined;
   }
 
-  /** Whether producers must wait: the channel is open and the weight of its items has reached the limit. */
   get isFull(): boolean {
     return this.isOpen && this.#weight >= this.#limit;
   }
@@ -44,7 +42,6 @@ export class Channel<T> {
     this.#reader.wake();
   }
 
-  /** Resolves when the channel is not full. An ended channel is never full. */
   async room(): Promise<void> {
     while (this.isFull) await new Promise<void>(resolve => this.#producers.push(resolve));
   }

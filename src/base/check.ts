@@ -31,7 +31,6 @@ export interface Option<T, Else = T | undefined> {
    * string, a number or a list of strings or numbers.
    */
   readonly fromText?: (text: string) => T | undefined;
-  /** Whether messages must not show the value. */
   readonly isSecret?: boolean;
   /** Never set. It exists only so that the compiler can infer `T`. */
   readonly type?: T;
@@ -60,7 +59,6 @@ export type Checked<Options, Table> = {
 type Optional<T, Else> = Option<T, Else> & { readonly isRequired: false };
 type Required<T> = Option<T, undefined> & { readonly isRequired: true };
 
-/** A mistake in one option, for the message of an OptionError. */
 export interface Problem {
   readonly option: string;
   readonly text: string;
@@ -144,7 +142,6 @@ export function checkValue<T>(call: string, name: string, option: Option<T>, val
   if (problem !== undefined) throw new OptionError(name, `${call}: ${problem.text}`);
 }
 
-/** Creates an error about one option of a call. Its message is "call: `option`" followed by `rest`. */
 export function optionError(
   call: string,
   option: string,
@@ -168,7 +165,6 @@ function problemOf(name: string, option: Option<unknown>, value: unknown): Probl
   return { option: name, text };
 }
 
-/** The problem for an option whose name is unknown. It suggests a similar name or lists the known names. */
 export function unknownOption(prefix: string, name: string, known: readonly string[]): Problem {
   const hint =
     didYouMean(name, known, meant => `\`${prefix}${meant}\``) ??
@@ -197,7 +193,6 @@ function quoted(text: string): string {
   return JSON.stringify(text);
 }
 
-/** An option with a custom check. */
 export function special<T, Else = undefined>(
   meaning: string,
   expected: string,
@@ -279,7 +274,6 @@ export function text<Else extends string | undefined = undefined>(
   );
 }
 
-/** Like `text`, for values that messages must not show. */
 export function secret<Else extends string | undefined = undefined>(
   meaning: string,
   otherwise?: Else,
@@ -358,7 +352,6 @@ export function orGroup<T, Else, Members extends object>(
   };
 }
 
-/** An option that takes an object, without checks of its contents. */
 export function record<T extends object>(meaning: string): Optional<T, undefined> {
   return special(meaning, 'an object', isRecord);
 }
@@ -393,10 +386,6 @@ export function cursor<T extends object>(): Optional<T, undefined> {
   return special('where to continue', 'the cursor of a batch or of an error', isRecord);
 }
 
-/**
- * Creates the error for a cursor that its source refuses. `problem` is the end of the sentence "The cursor
- * ...".
- */
 export function cursorError(problem: string, details?: { readonly cause?: unknown }): OptionError {
   return new OptionError(
     'resume',

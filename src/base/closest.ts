@@ -1,6 +1,5 @@
 import { distance } from 'fastest-levenshtein';
 
-/** Returns the candidate that a misspelt word most likely means, or `undefined` if none is close. */
 export function closest(word: string, candidates: Iterable<string>): string | undefined {
   const wanted = word.toLowerCase();
   if (wanted.length > 40) return undefined;
@@ -16,10 +15,6 @@ export function closest(word: string, candidates: Iterable<string>): string | un
   return wanted.length <= 2 && least > 0 ? undefined : best;
 }
 
-/**
- * Returns `did you mean X?` for the closest candidate, which `show` formats. Returns `undefined` if no
- * candidate is close.
- */
 export function didYouMean(
   word: string,
   candidates: Iterable<string>,

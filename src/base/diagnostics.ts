@@ -101,7 +101,6 @@ export function publish<Name extends keyof Messages>(
   if (CHANNELS[name].hasSubscribers) CHANNELS[name].publish(messageOf());
 }
 
-/** Publishes the start of a request, and its end or failure. */
 export class WatchedRequest {
   readonly #message: RequestMessage;
   readonly #started = performance.now();
@@ -112,7 +111,6 @@ export class WatchedRequest {
     CHANNELS.requestStart.publish(this.#message);
   }
 
-  /** Returns `undefined` if none of the three request channels has a subscriber. */
   static start(method: string, url: URL): WatchedRequest | undefined {
     const { requestStart, requestEnd, requestError } = CHANNELS;
     const isHeard = [requestStart, requestEnd, requestError].some(one => one.hasSubscribers);
@@ -123,7 +121,6 @@ export class WatchedRequest {
     this.#finish(CHANNELS.requestEnd, { status, receivedBytes });
   }
 
-  /** @param received The status and byte count, if a response had started. */
   fail(error: unknown, received: Pick<RequestMessage, 'status' | 'receivedBytes'> = {}): void {
     const { status } = Object(error) as { readonly status?: number };
     this.#finish(CHANNELS.requestError, { status, ...received, error });

@@ -198,7 +198,6 @@ export class DataError extends MillraceError {
   }
 }
 
-/** Returns the result of a function, or the `DataError` that the function throws. Throws any other error. */
 export function orDataError<T>(read: () => T): T | DataError {
   try {
     return read();
@@ -306,12 +305,10 @@ function describePosition({ origin, line, byteOffset }: DataPosition): string {
   return parts.length === 0 ? '' : ` (${parts.join(', ')})`;
 }
 
-/** Whether an error is a system error with this code, such as `ENOENT`. */
 export function isNodeError(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code;
 }
 
-/** Runs `action`. If it throws a `DataError` without an origin, adds the origin as `errorWithOrigin` does. */
 export function withOrigin<T>(origin: string | undefined, action: () => T): T {
   try {
     return action();

@@ -9,19 +9,13 @@ import { OptionError } from './errors.js';
  */
 export interface Flag {
   readonly name: string;
-  /** The name of the option that the flag sets. */
   readonly option: string;
   readonly described: Option<unknown>;
-  /** Whether the flag takes no value. */
   readonly isSwitch: boolean;
   readonly isRepeated: boolean;
-  /** A short name for the value in the help, such as `number`. */
   readonly placeholder: string;
-  /** Converts the value given for the flag to the value of the option. */
   readonly read: (given: FlagValue) => unknown;
-  /** The value that the command passes to the library if the flag is not given. */
   readonly fallback: unknown;
-  /** The default, as the help shows it. */
   readonly shownDefault: string | undefined;
 }
 
@@ -48,7 +42,6 @@ export interface FlagDetails {
   readonly unit?: number;
 }
 
-/** Creates the flags for the given options of a table, or for all of its options. */
 export function flagsOf<Table extends Readonly<Record<string, Option<unknown>>>>(
   table: Table,
   options: readonly (keyof Table & string)[] = Object.keys(table),
@@ -79,7 +72,6 @@ function shownOf(value: unknown, unit: number): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Maps short names of flags to full names. */
 const SHORT: Readonly<Record<string, string>> = { from: 'from-date', to: 'to-date', h: 'help' };
 
 export interface ParsedArguments {
@@ -167,7 +159,6 @@ function isFlag(
   return inlineValue !== true && name !== undefined && known.includes(SHORT[name] ?? name);
 }
 
-/** Converts the flags to the configuration of Node's `parseArgs`. */
 function parseConfig(flags: Flags): NonNullable<ParseArgsConfig['options']> {
   const types = new Map(
     flags.map(({ name, isSwitch }) => [name, isSwitch ? 'boolean' : 'string'] as const),
@@ -179,7 +170,6 @@ function parseConfig(flags: Flags): NonNullable<ParseArgsConfig['options']> {
   return Object.fromEntries([...[...types].map(([name, type]) => [name, { type }]), ...short]);
 }
 
-/** Converts the values given for the flags to the options of the library. */
 export function optionsOf(
   flags: Flags,
   values: Readonly<Record<string, FlagValue | undefined>>,

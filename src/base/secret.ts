@@ -32,7 +32,6 @@ interface Known {
   pattern?: RegExp;
 }
 
-/** The secrets of this process. The key is the secret itself. */
 const known = new Map<string, Known>();
 /**
  * The secrets, longest first. If a short secret were replaced first inside a longer one, the rest of the

@@ -40,14 +40,12 @@ export function isShard(value: unknown): value is Shard {
   );
 }
 
-/** Parses a shard such as `2/8`; `undefined` for anything else. */
 export function parseShard(text: string): Shard | undefined {
   const [, index, of] = /^(\d{1,9})\/(\d{1,9})$/.exec(text) ?? [];
   const shard = { index: Number(index), of: Number(of) };
   return isShard(shard) ? shard : undefined;
 }
 
-/** The notation for a shard in a checkpoint or cursor: `2/8`. */
 export function shardName({ index, of }: Shard): string {
   return `${index}/${of}`;
 }

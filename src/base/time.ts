@@ -42,7 +42,6 @@ export function formatTimestamp(ms: number): string {
   );
 }
 
-/** A window in the service's notation. */
 export interface Dates {
   /** The first minute, inclusive: `YYYYMMDDHHMM`, UTC. */
   readonly fromDate: string;
@@ -50,7 +49,6 @@ export interface Dates {
   readonly toDate: string;
 }
 
-/** Converts a window to the service's notation, in whole minutes. */
 export function datesOf({ from, to }: Window): Dates {
   return { fromDate: formatTimestamp(from), toDate: formatTimestamp(to) };
 }
@@ -113,17 +111,14 @@ function parseIso(text: string): number | undefined {
   return isSendable(ms) ? ms : undefined;
 }
 
-/** Whether the time can be written as `YYYYMMDDHHMM`. */
 function isSendable(ms: number): boolean {
   return ms >= -62_167_219_200_000 && ms < 253_402_300_800_000;
 }
 
-/** Rounds epoch milliseconds down to a multiple of `unit` milliseconds. */
 export function floorTo(unit: number, ms: number): number {
   return Math.floor(ms / unit) * unit;
 }
 
-/** Returns the parts of a window that no window in `others` covers, in order. */
 export function subtractRanges(window: Window, others: readonly Window[]): Window[] {
   const parts: Window[] = [];
   let from = window.from;
@@ -136,13 +131,11 @@ export function subtractRanges(window: Window, others: readonly Window[]): Windo
   return parts;
 }
 
-/** Returns the window in which two windows overlap, or `undefined` if they do not overlap. */
 export function overlap(a: Window, b: Window): Window | undefined {
   const both = { from: Math.max(a.from, b.from), to: Math.min(a.to, b.to) };
   return both.from < both.to ? both : undefined;
 }
 
-/** Returns the smallest window of whole minutes that contains a window. */
 export function wholeMinutes({ from, to }: Window): Window {
   return { from: floorTo(MINUTE, from), to: floorTo(MINUTE, to + MINUTE - 1) };
 }

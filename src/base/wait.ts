@@ -58,7 +58,6 @@ export type OnWait = (wait: Wait) => () => void;
 export class WakeUp {
   #resolve: () => void = () => {};
 
-  /** Resolves at the next call of `wake`. */
   next(): Promise<void> {
     return new Promise(resolve => {
       this.#resolve = resolve;

@@ -10,7 +10,6 @@ const USAGE = flagsOf(USAGE_OPTIONS, ['bucket', 'fromDate', 'toDate'], {
   toDate: { shownDefault: 'now' },
 });
 
-/** `millrace usage`: prints the usage of the account as rows. */
 export const usageCommand: Command = {
   flags: [...USAGE, ...SINK_FLAGS],
   examples: ['', '--bucket day --from 2026-11-01 --out usage.csv'],
@@ -21,10 +20,7 @@ export const usageCommand: Command = {
     }),
 };
 
-/**
- * `millrace engagement`: prints how many likes, retweets and replies the listed posts have. Posts by others
- * than the user of the access token are reported as errors.
- */
+/** Posts by others than the user of the access token are reported as errors. */
 export const engagementCommand: Command = {
   usage: 'IDS.txt',
   examples: ['ids.txt', 'ids.txt --json'],

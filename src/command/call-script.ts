@@ -1,6 +1,5 @@
 import { isRecord } from '../base/record.js';
 
-/** The public exports of the library, by name. */
 export type Library = Readonly<Record<string, unknown>>;
 
 /**
@@ -26,7 +25,6 @@ export class Call {
  */
 export interface ScriptContext {
   readonly library: Library;
-  /** Fires on Ctrl+C. */
   readonly signal: AbortSignal;
   readonly progress: 'auto' | 'off';
   /** Asks a question on the terminal. Throws unless the answer is yes. */
@@ -59,7 +57,6 @@ export interface Script {
    * line for each element of a list.
    */
   readonly report?: ((result: unknown, library: Library) => string) | undefined;
-  /** Changes the result of the call before it is reported. @default no change */
   readonly reported?: ((result: unknown) => unknown) | undefined;
   /** Formats the result for a person at a terminal. @default `terminalText` */
   readonly table?: ((result: unknown, library: Library) => string) | undefined;
@@ -79,7 +76,6 @@ export async function runScript({ call }: Script, context: ScriptContext): Promi
   }
 }
 
-/** Returns the text of a script that tsx can run. */
 export function printScript({ call, isOnStdout }: Script): string {
   const values = [...new Set(valuesIn(call))];
   const constants = values.filter(value => value instanceof Call && value.constant !== undefined);
@@ -123,7 +119,6 @@ async function evaluate(
   return members;
 }
 
-/** Returns the public export with a name such as `search` or `jobs.run`. */
 export function exportNamed(library: Library, name: string): unknown {
   let found: unknown = library;
   for (const part of name.split('.')) found = (found as Library)[part];
@@ -157,10 +152,6 @@ function printCall({ name, args }: Call, indent: string): string {
   return `${name}(\n${printed.map(arg => `${inner}${arg},\n`).join('')}${indent})`;
 }
 
-/**
- * Whether the printed script shows the value. It omits `undefined`, and objects with nothing but
- * omitted members.
- */
 function isPrinted(value: unknown): boolean {
   if (value === undefined || (value instanceof Code && value.text === undefined)) return false;
   const members = isPlain(value) ? Object.values(value) : [];
@@ -176,7 +167,6 @@ function valuesIn(value: unknown): unknown[] {
   return isPlain(value) ? [...Object.values(value).flatMap(valuesIn), value] : [value];
 }
 
-/** Returns the names that the script must import for a value: for a call, the first part of its name. */
 function importOf(value: unknown): readonly string[] {
   if (value instanceof Call) return [value.name.split('.')[0] as string];
   return value instanceof Code && /^tables\./.test(value.text ?? '') ? ['tables'] : [];
@@ -191,7 +181,6 @@ function closeOf(value: unknown): (() => unknown) | undefined {
   return typeof close === 'function' ? close : undefined;
 }
 
-/** Returns a JavaScript string literal with this text. */
 export function quoted(text: string): string {
   return /['\\\p{Cc}]/u.test(text) ? JSON.stringify(text) : `'${text}'`;
 }

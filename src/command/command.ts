@@ -8,7 +8,6 @@ import { CSV_OPTIONS } from '../sinks/csv.js';
 import { type FileSinkName, pathExtension } from '../sinks/write/path-template.js';
 import { Call, Code, exportNamed, quoted, type Script } from './call-script.js';
 
-/** The command-line arguments of a command. */
 export interface CommandLine {
   readonly positionals: readonly string[];
   readonly options: (flags: Flags) => Record<string, unknown>;
@@ -21,7 +20,6 @@ export interface Command {
    * The positional arguments: `QUERY`, `[QUERY]` if it is optional, `FILE...` for one or more. @default none
    */
   readonly usage?: string;
-  /** The flags of the command. @default none */
   readonly flags?: Flags;
   /** Two examples of valid arguments, without `millrace` and the name of the command. */
   readonly examples: readonly [string, string];
@@ -51,10 +49,8 @@ export function allFlags({ flags = [], costs }: Command): Flags {
   return [...flags, ...(costs ? YES : []), ...SHARED_FLAGS];
 }
 
-/** The call of `account()` in scripts. Scripts name its result `acme`. */
 export const ACCOUNT = new Call('account', [], 'acme');
 
-/** The flags that set where and how posts are written. */
 export const SINK_FLAGS: Flags = [
   ...flagsOf(
     { out: text('where to write, .gz too; {day} and {tag} are filled in; - is stdout') },
@@ -68,20 +64,14 @@ export const SINK_FLAGS: Flags = [
   }),
 ];
 
-/** The flag `--shard`, for commands whose source can be divided into shards. */
 export const SHARD: Flags = flagsOf({ shard: SHARD_OPTION }, undefined, {
   shard: { shownDefault: 'all' },
 });
 
-/**
- * Creates a script with one call. The account is its first argument and an object with the signal is its
- * last.
- */
 export function accountCall(name: string, ...args: readonly unknown[]): Script {
   return { call: new Call(name, [ACCOUNT, ...args, SIGNAL]) };
 }
 
-/** The properties of `sinkCalls` that differ between commands. */
 interface SinkDetails {
   /** Whether `{tag}` in the path routes posts by tag. @default true */
   readonly routed?: boolean;
@@ -180,14 +170,13 @@ export function listScript(source: Call, given: CommandLine, details: SinkDetail
   return { ...pipelineScript([source, new Call('collect')]), report: undefined };
 }
 
-/** Returns standard input. Refuses a folder, which Node would read as an empty input. */
+/** Refuses a folder, which Node would read as an empty input. */
 function standardInput(): typeof process.stdin {
   if (fstatSync(0).isDirectory())
     throw new OptionError('stdin', 'Standard input is a folder: millrace convert reads its files');
   return process.stdin;
 }
 
-/** The stages that read posts from standard input, one post per line. */
 export const STANDARD_INPUT: readonly unknown[] = [
   new Code('process.stdin', standardInput),
   new Call('jsonLines'),

@@ -2,7 +2,6 @@ import { OptionError } from '../base/errors.js';
 import { type Flags, helpOf } from '../base/flags.js';
 import { allFlags, type Command, SHARED_FLAGS } from './command.js';
 
-/** A command in the list of commands. Its code is loaded when the command is used. */
 export interface Listed {
   readonly summary: string;
   readonly load: () => Promise<Command>;
@@ -89,7 +88,6 @@ export const OTHER_COMMANDS = {
 
 const NAME_WIDTH = 16;
 
-/** Returns the help of the program, or of a family of commands such as `job`. */
 export function overview(family?: string): string {
   const of = Object.entries(COMMANDS).filter(
     ([name]) => family === undefined || name.startsWith(`${family} `),

@@ -30,7 +30,6 @@ const OUT = flagsOf({ out: required(text('the folder for the files')) }, undefin
 });
 const WINDOW_EXAMPLE = '--from 2024-01-01 --to 2024-01-02';
 
-/** Creates a command that calls one function with the id of a job. */
 const callOf = (name: string): Command => ({
   usage: 'JOB',
   examples: ['qmq1szrz41', 'qmq1szrz41 --json'],
@@ -40,7 +39,6 @@ const callOf = (name: string): Command => ({
 export const getCommand = callOf('get');
 export const rejectCommand = callOf('reject');
 
-/** `millrace job accept`: accepts the quote of a job. */
 export const acceptCommand: Command = {
   usage: 'JOB',
   examples: ['qmq1szrz41', 'qmq1szrz41 --yes'],
@@ -55,7 +53,6 @@ export const acceptCommand: Command = {
     ),
 };
 
-/** `millrace job list`: lists the jobs of the account. */
 export const listCommand: Command = {
   examples: ['', '--json'],
   build: () => ({
@@ -105,7 +102,6 @@ const SHOWN = new Code('({ status }) => console.error(status)', () => (job: Job)
   );
 });
 
-/** `millrace job download`: downloads the files of a delivered job. */
 export const downloadCommand: Command = {
   usage: 'JOB',
   flags: [...OUT, ...SHARD],

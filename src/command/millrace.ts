@@ -26,7 +26,6 @@ process.once('SIGINT', () => interrupted.abort(new Error('Interrupted')));
 // A closed stderr (as in `2>&1 | head`) must not end a run.
 process.stderr.on('error', () => {});
 
-/** The command that is running, for messages. */
 let running: { readonly name: string; readonly flags: Flags } | undefined;
 let functions: readonly string[] = [];
 
@@ -58,10 +57,6 @@ async function main(args: readonly string[]): Promise<number> {
   return run(name, await listed.load(), args.slice(isNested ? 2 : 1));
 }
 
-/**
- * Returns the text to print if the arguments ask for help, the version or shell completion. Returns
- * `undefined` for a command.
- */
 async function textFor(first: string, second: string | undefined): Promise<string | undefined> {
   if (HELP.includes(first)) return overview();
   if (isFamily(first) && (second === undefined || HELP.includes(second))) return overview(first);
@@ -132,7 +127,6 @@ function checkPositionals(name: string, command: Command, given: readonly string
   );
 }
 
-/** Asks a question on the terminal. Throws unless the answer is yes. */
 async function confirm(question: string): Promise<true> {
   const asking = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await asking.question(`${question} Continue? (y/N) `, interrupted);
@@ -188,7 +182,6 @@ function areExpired(missing: readonly string[]): boolean {
   return missing.length > 0 && missing.every(one => one.endsWith('(expired)'));
 }
 
-/** Returns advice with the command that continues or restarts this run. */
 function nextStep(): string {
   const args = process.argv.slice(2);
   const again = `millrace ${args.map(quoted).join(' ')}`;
@@ -210,7 +203,6 @@ function unknownCommand(name: string): OptionError {
   return new OptionError('arguments', `There is no command ${name}${hint ? `; ${hint}` : ''}`);
 }
 
-/** Quotes an argument for a shell. */
 function quoted(text: string): string {
   return /^[\w./:=@,+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -10,7 +10,6 @@ import { tableText } from './terminal-table.js';
 const SYNC = flagsOf(SYNC_OPTIONS, ['dryRun']);
 const CHECK = flagsOf(CHECK_OPTIONS, ['product']);
 
-/** Creates a command that calls a function with the rules in a file. */
 const callOf = (
   name: string,
   { flags = [], more = '--json', ...rest }: CallDetails = {},
@@ -41,7 +40,6 @@ export const syncCommand = callOf('sync', {
     `${(exportNamed(library, 'replayRules.renderChanges') as typeof renderRuleChanges)(changes as RuleChanges)}\n`,
 });
 
-/** `millrace rules list`: lists the rules of the replay stream. */
 export const listCommand: Command = {
   examples: ['', '--json > rules.jsonl'],
   build: given =>
@@ -54,7 +52,6 @@ export const listCommand: Command = {
       : pipelineScript([new Call('replayRules.list', [ACCOUNT]), new Call('stdout')]),
 };
 
-/** `millrace rules check`: checks a rule without a request. */
 export const checkCommand: Command = {
   usage: 'RULE',
   flags: CHECK,

@@ -47,10 +47,6 @@ const BUDGET = flagsOf({
 });
 const DRY_RUN = flagsOf({ dryRun: flag('only say how many posts and requests it takes') });
 
-/**
- * `millrace search`: searches for posts that match a query or rules, and writes them to files or to standard
- * output.
- */
 export const searchCommand: Command = {
   usage: '[QUERY]',
   flags: [...QUERY, ...RULES, ...BUDGET, ...SINK_FLAGS, ...DRY_RUN],
@@ -90,10 +86,6 @@ function plural(count: number, unit: string): string {
 
 const COUNTS = flagsOfRows(COUNTS_OPTIONS);
 
-/**
- * `millrace counts`: counts the posts that match a query in each hour, day or minute. On a terminal, it shows
- * a chart.
- */
 export const countsCommand: Command = {
   usage: 'QUERY',
   flags: [...COUNTS, ...SINK_FLAGS],

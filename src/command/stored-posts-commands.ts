@@ -23,7 +23,6 @@ const WRITER = flagsOf(FILE_SINK_OPTIONS, ['workers'], {
 });
 const MATCHER = flagsOf(MATCHER_OPTIONS, ['product']);
 
-/** `millrace write`: writes the posts of standard input to files. */
 export const writeCommand: Command = {
   usage: 'FILES',
   flags: SINK_FLAGS.filter(({ name }) => name !== 'out'),
@@ -38,7 +37,6 @@ export const writeCommand: Command = {
   },
 };
 
-/** `millrace match`: reads posts from standard input and writes those that match a rule. */
 export const matchCommand: Command = {
   usage: 'RULES.json',
   flags: [...MATCHER, ...SINK_FLAGS],
@@ -54,7 +52,6 @@ export const matchCommand: Command = {
     ]),
 };
 
-/** `millrace convert`: reads stored files of posts and writes them in another format. */
 export const convertCommand: Command = {
   usage: 'FOLDER|FILE...',
   examples: [
@@ -84,11 +81,9 @@ const APPLY = flagsOf(APPLY_OPTIONS, ['country', 'earlierVersions', 'mask', 'dry
   country: { placeholder: 'DE' },
 });
 
-/** Creates the call that opens tombstones. The script closes them at the end. */
 export const openedTombstones = (...args: readonly [folder: unknown, options?: object]) =>
   new Call('openTombstones', args, 'tombstones');
 
-/** `millrace apply`: applies recorded compliance events to stored files. */
 export const applyCommand: Command = {
   usage: 'TOMBSTONES FOLDER',
   flags: APPLY,

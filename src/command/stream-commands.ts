@@ -33,7 +33,6 @@ const INTO = flagsOf({ into: text('the folder of the tombstones') }, undefined, 
   into: { placeholder: 'folder', shownDefault: 'stdout, as JSON lines' },
 });
 
-/** `millrace replay`: writes a past window of a stream to files or to standard output. */
 export const replayCommand: Command = {
   flags: [...REPLAY, ...SINK_FLAGS],
   examples: [
@@ -48,7 +47,6 @@ export const replayCommand: Command = {
     ]),
 };
 
-/** `millrace compliance`: writes compliance events to tombstones or to standard output. */
 export const complianceCommand: Command = {
   flags: [...COMPLIANCE, ...INTO],
   examples: ["--into tombstones --until 'caught up'", '--partitions 1,2 > events.jsonl'],

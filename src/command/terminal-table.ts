@@ -3,7 +3,6 @@ import { isRecord } from '../base/record.js';
 
 const BETWEEN = '  ';
 
-/** Formats a result for a person: a list as a table, an object as one line for each member. */
 export function terminalText(result: unknown): string {
   if (Array.isArray(result)) return tableText(result);
   return isRecord(result) ? fieldsText(result) : `${String(result)}\n`;

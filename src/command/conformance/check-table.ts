@@ -36,7 +36,6 @@ export const CHECK_FAMILIES = [
 ] as const;
 export type CheckFamily = (typeof CHECK_FAMILIES)[number];
 
-/** An endpoint to which checks send requests. */
 export interface CheckedEndpoint {
   readonly family: CheckFamily;
   readonly base: UrlSettingName;
@@ -48,7 +47,6 @@ export interface CheckedEndpoint {
   readonly needs: readonly SettingName[];
 }
 
-/** The settings of HTTP Basic credentials. */
 const LOGIN = ['email', 'password'] as const;
 const SEARCH = { base: 'baseUrl', limits: 'search', needs: LOGIN } as const;
 const STREAM = 'accounts/{account}/publishers/{publisher}';
@@ -115,11 +113,9 @@ export const CHECKED_ENDPOINTS = {
   },
 } as const satisfies Readonly<Record<string, CheckedEndpoint>>;
 
-/** The values that a check uses to create its request. */
 export interface CheckInput {
   /** The service's time in epoch milliseconds. */
   readonly now: number;
-  /** A query that matches posts. */
   readonly query: string;
   readonly seen: Seen;
 }
@@ -127,9 +123,7 @@ export interface CheckInput {
 /** The parameters of a request. They are sent in the query string of a GET, or in the JSON body of a POST. */
 type Parameters = Readonly<Record<string, string | number>>;
 
-/** A row of the table of checks: a request, and the expected properties of its response. */
 interface CheckRow {
-  /** The service's rule that the row checks, in words. */
   readonly rule: string;
   readonly method?: 'GET' | 'POST';
   /** The credentials of the request. @default 'right' */
@@ -138,7 +132,6 @@ interface CheckRow {
   readonly parameters?: (input: CheckInput) => Parameters | undefined;
   /** The body of the request, instead of parameters. */
   readonly body?: string;
-  /** A string that is appended to the path of the endpoint. */
   readonly rest?: string;
   readonly headers?: Readonly<Record<string, string>>;
   /**
@@ -146,7 +139,6 @@ interface CheckRow {
    * with the expected status. A check with `burst` runs only if the user asks for it.
    */
   readonly burst?: number;
-  /** The maximum number of posts in the response. */
   readonly maxPosts?: number;
   /** The expected status. @default 200 */
   readonly status?: number;
@@ -185,7 +177,6 @@ function refused(rule: string, wrong: Parameters | ((now: number) => Parameters)
   return { rule, parameters, status: 422, expects: ERROR_BODY };
 }
 
-/** Creates a check that sends no credentials. Every endpoint with HTTP Basic has such a check. */
 function unauthorized(rest = ''): CheckRow {
   return {
     rule: 'Without the email and password of a console login, a request is 401.',
@@ -196,7 +187,6 @@ function unauthorized(rest = ''): CheckRow {
   };
 }
 
-/** Returns the checks of an endpoint. The keys of `rows` are their names. */
 function checksOf(
   endpoint: Check['endpoint'],
   rows: Readonly<Record<string, CheckRow>>,
@@ -210,7 +200,6 @@ function checksOf(
  */
 export const CHECKS: readonly Check[] = [
   ...checksOf('posts', {
-    // Checks of the login.
     'search without login': unauthorized(),
     'search with a wrong password': {
       rule: 'A wrong password is 401.',
@@ -232,7 +221,6 @@ export const CHECKS: readonly Check[] = [
       body: '{',
       status: 401,
     },
-    // Checks of searches that return posts.
     'a page of posts': {
       rule: 'A search answers with posts, newest first.',
       parameters: ONE_PAGE,
@@ -278,7 +266,6 @@ export const CHECKS: readonly Check[] = [
     'a toDate in the future': refused('Dates in the future are refused.', now => ({
       toDate: formatTimestamp(now + 10 * MINUTE),
     })),
-    // Checks of searches that the service refuses.
     'no query': {
       rule: '`query` is required.',
       parameters: ({ now }) => hourBefore(now),
@@ -422,7 +409,7 @@ export const CHECKS: readonly Check[] = [
     },
   }),
   ...checksOf('replay', {
-    // Checks of streams. The service must refuse each request, so no stream is opened.
+    // The service must refuse each of these requests, so no stream is opened.
     'a replay without login': unauthorized(),
     'a replay without gzip': {
       rule: 'A stream without `Accept-Encoding: gzip` is 406.',

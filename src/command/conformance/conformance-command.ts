@@ -83,7 +83,6 @@ function familiesOf(only: string | undefined): readonly CheckFamily[] {
   });
 }
 
-/** Returns the base addresses to which the selected checks send requests. */
 function originsOf(account: Account, { checks }: ChosenChecks): readonly URL[] {
   const names = new Set<UrlSettingName>(
     checks.map(({ endpoint }) => CHECKED_ENDPOINTS[endpoint].base),
@@ -135,7 +134,6 @@ async function confirm(): Promise<void> {
     throw new OptionError('yes', 'Not confirmed: nothing was sent');
 }
 
-/** Formats a row of the report, and each difference on the lines below it. */
 function lineOf({ name, family, result, differences }: CheckResult): string {
   const rows = differences.map(
     ({ what, expected, got, rule }) =>

@@ -3,7 +3,6 @@ import { redact } from '../../base/secret.js';
 import { DAY, floorTo, formatTimestamp, HOUR, MINUTE, parseTimestamp } from '../../base/time.js';
 import { Activity } from '../../post/activity.js';
 
-/** The parts of a response that the expectations read. */
 export interface Observed {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
@@ -17,7 +16,6 @@ export interface Observed {
 /** The responses to earlier checks, by the name of the check. */
 export type Seen = ReadonlyMap<string, Observed>;
 
-/** The expected and the actual value of a part of a response. */
 export interface Mismatch {
   readonly what: string;
   readonly expected: string;
@@ -32,7 +30,6 @@ export interface Mismatch {
  */
 export type Expectation = (observed: Observed, seen: Seen) => Mismatch | undefined;
 
-/** Returns the value at a path such as `requestParameters.maxResults`. */
 export function memberOf(json: unknown, path: string): unknown {
   let value = json;
   for (const name of path.split('.'))
@@ -40,13 +37,11 @@ export function memberOf(json: unknown, path: string): unknown {
   return value;
 }
 
-/** Formats a value as JSON for a report. Long values are truncated. */
 export function inJson(value: unknown): string {
   const text = redact(value === undefined ? 'nothing' : (JSON.stringify(value) ?? String(value)));
   return text.length > 80 ? `${text.slice(0, 79)}…` : text;
 }
 
-/** Expects a header whose value matches a pattern. */
 export function header(
   name: string,
   pattern: RegExp,
@@ -73,7 +68,6 @@ export const ASKS_FOR_BASIC = header(
   'A 401 asks for HTTP Basic.',
 );
 
-/** Expects that `accepts` returns true for a member of the body. */
 export function member(
   path: string,
   expected: string,
@@ -150,7 +144,6 @@ function postsOf({ json }: Observed): readonly Activity[] {
     : [];
 }
 
-/** Returns the time of a post in epoch milliseconds. Returns `undefined` if the post has no valid time. */
 function postedAt(post: Activity | undefined): number | undefined {
   try {
     return post?.postedAt.getTime();
@@ -186,7 +179,6 @@ export const NEWEST_FIRST: Expectation = observed => {
   };
 };
 
-/** Expects that each post lists a matching rule with the tag that the request has sent. */
 export function tagged(tag: string): Expectation {
   return observed => {
     const posts = postsOf(observed);

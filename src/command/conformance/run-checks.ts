@@ -16,7 +16,6 @@ import {
 } from './check-table.js';
 import { JSON_TYPE, type Mismatch, type Observed } from './expectations.js';
 
-/** The checks that will run, and what they will send. */
 export interface ChosenChecks {
   readonly checks: readonly Check[];
   /** Families that are skipped, because the account lacks settings that their checks need. */
@@ -144,7 +143,6 @@ function differencesOf(
   observed: Observed,
   seen: ReadonlyMap<string, Observed>,
 ): readonly Difference[] {
-  // If the status is wrong, the body is not checked.
   if (observed.status !== status) {
     const got = `${observed.status}${observed.text === '' ? '' : ` ${excerptOf(observed.text)}`}`;
     return [{ what: 'status', expected: String(status), got, rule }];
@@ -227,10 +225,6 @@ async function observe(
   }
 }
 
-/**
- * Returns the `Authorization` header for a wrong login: one with a wrong password, or `undefined` for no
- * login.
- */
 function otherLogin(account: Account, login: 'wrong' | 'none'): string | undefined {
   if (login === 'none') return undefined;
   const email = account.need('email', 'checks');
