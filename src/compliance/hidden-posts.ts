@@ -41,7 +41,6 @@ export interface HidingOptions extends VisibilityOptions {
   readonly mask?: boolean | undefined;
 }
 
-/** The result of hiding the parts of a post that must not be shown. */
 export interface HidingResult {
   /**
    * The post without its hidden parts. The same object if nothing changed; absent if the whole post is
@@ -221,7 +220,6 @@ export function hiddenByUser(
   return isWithheld(user.withheld?.[1] ?? [], options) ? 'user withheld' : undefined;
 }
 
-/** Returns the countries in which a withheld post is hidden, as numbers of `countryNumber`. */
 export function hidingCountries({ country }: VisibilityOptions): ReadonlySet<number> {
   const codes = country === undefined ? EVERYWHERE : [...EVERYWHERE, country];
   return new Set(codes.map(countryNumber));

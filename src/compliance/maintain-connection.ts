@@ -79,7 +79,6 @@ export async function maintainConnection(
   }
 }
 
-/** The state that successive connections to a stream share. */
 interface ConnectionState {
   everConnected: boolean;
   /** The number of failures since the last record arrived. */

@@ -1,8 +1,7 @@
 import { type FileHandle, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { PassThrough, Readable, type Transform } from 'node:stream';
-// Imported as a namespace, because a named import would make the bundler rename Millrace's own
-// `pipeline`.
+// A default import, because a named import would make the bundler rename Millrace's own `pipeline`.
 import streams from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { DataError, MillraceError, StorageError } from '../base/errors.js';
@@ -34,7 +33,6 @@ import {
 } from './hidden-posts.js';
 import type { Tombstones } from './tombstones.js';
 
-/** The result of rewriting one file: the number of its posts, and how many were changed and removed. */
 export interface RewriteOutcome {
   readonly posts: number;
   readonly changed: number;
@@ -122,7 +120,6 @@ async function errorWithLine(
   return at();
 }
 
-/** Returns the lines to keep, and counts the changed and removed posts. */
 class Review implements RewriteOutcome {
   posts = 0;
   changed = 0;
@@ -180,7 +177,6 @@ class Review implements RewriteOutcome {
   }
 }
 
-/** Updates the post count in the `info` line of a job file. */
 function withCount(info: Buffer, fewer: number): Buffer {
   if (fewer === 0) return info;
   const outer = LazyObject.of(info)?.object('info');
@@ -248,7 +244,6 @@ async function removeLeft(file: string): Promise<void> {
   }
 }
 
-/** Writes the kept lines to a temporary file, then replaces the original file with it atomically. */
 async function write(file: string, review: Review, signal: AbortSignal | undefined): Promise<void> {
   const { aside, lock: lockPath } = namesFor(file);
   const lock = await takeLock(lockPath, { refusal: `Another run is rewriting ${file}` });

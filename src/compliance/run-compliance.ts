@@ -35,10 +35,8 @@ export interface ComplianceGap extends Omit<Gap, 'reason'> {
   readonly reason: Gap['reason'] | 'not filled';
 }
 
-/** The checked settings of a compliance stream. */
 export interface ComplianceRun {
   readonly account: Account;
-  /** The URL of each connection. */
   readonly urls: readonly URL[];
   /** The result of `Account.serviceAt` for the first of these URLs. */
   readonly service: { readonly service?: string };
@@ -49,7 +47,6 @@ export interface ComplianceRun {
     | ((window: Window) => Omit<ReplayRun<ComplianceEvent>, 'parse' | 'idOf' | 'timeOf'>)
     | undefined;
   readonly resume: Cursor | undefined;
-  /** Whether the flow ends once it has delivered all events from before it connected. */
   readonly untilCaughtUp: boolean;
   readonly onGap: (gap: ComplianceGap) => unknown;
   readonly onDamaged: OnDamaged | undefined;
@@ -62,7 +59,6 @@ const QUIET_MS = 15 * SECOND;
 /** The wait before a failed replay of a gap is repeated, in milliseconds. */
 const RETRY_WAIT_MS = 5 * MINUTE;
 
-/** Yields the events of all connections, and of the replays that fill the gaps between connections. */
 export async function* runCompliance(job: ComplianceRun, run: Run): Batches<ComplianceEvent> {
   const { urls } = job;
   const account = job.account.withProgress(run.progress);
@@ -251,7 +247,6 @@ function streamOf(urls: readonly URL[]): string {
  */
 const LATE = MINUTE;
 
-/** The state that is stored in a cursor. */
 interface ConnectionGapsState {
   /** The time up to which all connections have delivered every event, in epoch milliseconds. */
   readonly until: number | undefined;

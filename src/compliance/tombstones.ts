@@ -24,7 +24,6 @@ const OPTIONS = { readOnly: flag('only look up', false) } satisfies OptionTable<
 const POST = 0x70;
 const USER = 0x75;
 const CURSOR = 0x63;
-/** The largest id, since ids have 64 bits. */
 const LARGEST_ID = 2n ** 64n - 1n;
 
 /** The buffer for the key of a look-up. It is reused for every look-up, because LMDB copies the key. */
@@ -41,7 +40,6 @@ interface TombstoneRoot {
   put(key: Buffer, value: Buffer): Promise<boolean>;
 }
 
-/** The members of `LmdbDatabase` that tombstones use. */
 interface TombstoneStore {
   readonly root: TombstoneRoot;
   transaction<T>(action: (root: TombstoneRoot) => T): Promise<T>;
@@ -345,7 +343,6 @@ function isState([name, value]: readonly [string, unknown]): boolean {
   return /^(?:deleted|dropped|protected|suspended)$/.test(name) && typeof value[1] === 'boolean';
 }
 
-/** Returns the larger id, compared as an integer. */
 function largerId(a: string | undefined, b: string): string {
   return a === undefined || BigInt(b) > BigInt(a) ? b : a;
 }

@@ -82,7 +82,6 @@ export function withoutDeleted(
   });
 }
 
-/** Removes or changes the posts that have an id with a tombstone. Returns the remaining rows. */
 async function withoutHidden(
   tombstones: Tombstones,
   rows: Rows,
@@ -174,7 +173,6 @@ function statesOf(tombstones: Tombstones, rows: Rows, options: HidingOptions): U
   return states;
 }
 
-/** Whether a tombstone hides a post. Returns `undefined` if there is no tombstone. */
 function isHiddenBy<Mark>(
   mark: Mark | undefined,
   reasonOf: (mark: Mark) => unknown,

@@ -3,19 +3,16 @@ import type { RecordColumn } from './record-columns.js';
 import type { DecodedRows, OpenFileRange, RowList } from './rows.js';
 import { answerOfThread, type EngineThread } from './worker-thread.js';
 
-/** The part of a decoded file that is on the main thread. */
 interface DecodedContents {
   /** The positions of the records. Their content may be on another thread. */
   readonly rows: FileRecords;
   readonly columns: ReadonlyMap<RecordColumn, unknown>;
-  /** Records that are not items, such as messages of the service. */
   readonly messages: readonly Uint8Array[];
 }
 
 /** File content that stays on the thread that decoded the file. */
 interface HeldContent {
   readonly thread: EngineThread;
-  /** The id of the file in calls to the thread. */
   readonly file: number;
   readonly bytes: number;
   /** Called once the thread no longer holds the content. */

@@ -2,7 +2,6 @@ import { type Compression, compressBlockSync } from '../gzip/compression.js';
 import type { FileRecords } from './file-records.js';
 import type { EncodedBlock, RowList, RowParts } from './rows.js';
 
-/** Calls `use` for each row in a range of a list, with the position and the tag of the row. */
 export type EachRow = (
   use: (content: Buffer, start: number, end: number, tag: string | undefined) => void,
 ) => void;
@@ -27,11 +26,9 @@ export interface EncoderKind<Options = unknown> {
   readonly hasTasks: boolean;
 }
 
-/** How the rows for one sink are encoded. */
 export interface RowEncoding<Options = unknown> {
   /** The format of the rows. If absent, each row is written as the bytes of its record and a line feed. */
   readonly kind?: EncoderKind<Options> | undefined;
-  /** The options of the format. They are sent to threads. */
   readonly options?: Options;
   /** How blocks of bytes are compressed. If absent, the blocks are not compressed. */
   readonly compression?: Compression | undefined;
@@ -89,7 +86,6 @@ export interface ItemEncoder {
    * @throws DataError if the item cannot be encoded
    */
   add(item: unknown, origin?: string): void;
-  /** Returns the bytes of the items since the last call. */
   take(): Buffer;
 }
 

@@ -124,7 +124,6 @@ export class Engine implements PostEngine {
   }
 }
 
-/** A source of whole files, with a plan that this engine can run. */
 export interface FilesOfPlan extends PlanSource {
   readonly open: FileSource;
 }

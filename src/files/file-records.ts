@@ -28,7 +28,6 @@ export interface Records extends RowBounds {
   /** The bytes of all records. Empty if the records are items, because each item has separate bytes. */
   readonly content: Buffer;
   readonly count: number;
-  /** The size of all records in bytes. */
   readonly byteLength: number;
   /** For each record, the result of `RecordKind.mark`. All are 0 if the records are items. */
   readonly marks: Uint32Array;
@@ -48,7 +47,6 @@ export interface RewrittenRecords extends RowBounds {
   readonly content: Buffer;
 }
 
-/** The positions of records in the content of a file. */
 export interface RowBounds {
   readonly starts: Uint32Array;
   readonly lengths: Uint32Array;
@@ -93,7 +91,6 @@ export class FileRecords implements Records {
     return this.content.length;
   }
 
-  /** Returns a copy of the positions of the rows. */
   bounds(): RowBounds {
     return { starts: this.starts.slice(0, this.count), lengths: this.lengths.slice(0, this.count) };
   }
@@ -115,7 +112,6 @@ export class FileRecords implements Records {
     return this.#items[row];
   }
 
-  /** Returns the bytes of a row, as a view of the content. */
   record(row: number): Buffer {
     const start = this.starts[row]!;
     return this.content.subarray(start, start + this.lengths[row]!);

@@ -20,7 +20,6 @@ export interface FileOnDisk {
   read(): Promise<Buffer>;
 }
 
-/** A whole file, either on disk or in memory. */
 export interface StoredFile {
   readonly file: FileOnDisk | FileContent;
   /** The path or URL, for error messages. */
@@ -46,7 +45,6 @@ export interface Decoder {
   decode(file: StoredFile): Promise<DecodedFile | undefined>;
 }
 
-/** A file of a source, either decoded or as its bytes. */
 export interface SourceFile {
   readonly origin?: string | undefined;
   /** The cursor after the file. */

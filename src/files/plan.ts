@@ -29,13 +29,10 @@ export interface PlanSource {
   items(plan: Plan, run: Run): Batches<never>;
 }
 
-/** How a file is converted to records. */
 export interface Decoding {
   /** The options of `gunzip`. Absent if the plan has no `gunzip`, so that files are not inflated. */
   readonly gunzip?: InflateLimits | undefined;
-  /** The limits of `jsonLines`. */
   readonly limits: CheckedLimits;
-  /** Tells which records are items, and creates the items. */
   readonly records: RecordKind;
 }
 
@@ -50,7 +47,6 @@ export interface SharedPosts {
 }
 
 export interface PostEngine {
-  /** Whether the rows have the columns that these steps read. */
   readsFor(steps: Steps): boolean;
 }
 
@@ -115,7 +111,6 @@ export class Plan implements FlowPlan {
       : undefined;
   }
 
-  /** Returns the plan of a flow, if it has one. */
   static in(input: AsyncIterable<unknown>): Plan | undefined {
     const plan = planOf(input);
     return plan instanceof Plan ? plan : undefined;
@@ -153,7 +148,6 @@ export class Plan implements FlowPlan {
     return new Plan({ ...this.#parts, steps: [...steps, step] });
   }
 
-  /** Returns the plan of one branch of `tee`. All branches share these posts. */
   sharing(shared: SharedPosts): Plan {
     return new Plan({ ...this.#parts, shared, isRouted: this.#isRouted, steps: [] });
   }
@@ -179,7 +173,6 @@ export class Plan implements FlowPlan {
     return this.#parts.records !== undefined;
   }
 
-  /** Set if branches of `tee` share the posts of one plan. */
   get shared(): SharedPosts | undefined {
     return this.#parts.shared;
   }
@@ -195,18 +188,15 @@ export class Plan implements FlowPlan {
     return { gunzip, limits, records };
   }
 
-  /** Calls the check at the start of a run, and returns the source of the files. */
   begin(): PlanSource {
     this.#parts.check?.();
     return this.#parts.source;
   }
 
-  /** Returns the items, for a reader that is not a sink of this package. */
   items(run: Run): Batches<never> {
     return this.#parts.source.items(this, run);
   }
 
-  /** Returns the posts of a file that cannot be decoded in one piece. */
   postsOf(file: Batches<Uint8Array>, run: Run): Batches<unknown> {
     return this.#parts.stages.reduce<Batches<unknown>>(
       (batches, stage) => stage(batches as Batches<never>, run),
@@ -219,7 +209,6 @@ export class Plan implements FlowPlan {
   }
 }
 
-/** Returns the settings of the stages that convert files to posts, or `undefined` for a missing stage. */
 function decodingOf({ gunzip, limits, records }: PlanParts) {
   return { gunzip, limits, records };
 }
@@ -240,13 +229,11 @@ export function stageFlow<In, Out>(
   return plannedFlow([input], plan, { open, identity: identityOf(input) });
 }
 
-/** Creates the input of one branch of `tee`. All branches share one run of the plan before `tee`. */
 export function sharedFlow(plan: Plan, shared: SharedPosts): Flow<unknown> {
   const own = plan.sharing(shared);
   return new OwnFlow(run => own.items(run), { plan: own });
 }
 
-/** Creates an operator that can be part of a plan; see `Step`. */
 export function stepOperator<In, Out>(step: Step): Operator<In, Out> {
   return input => {
     const open = (run: Run) =>

@@ -42,7 +42,6 @@ export interface RecordColumn<Data = unknown, Options = unknown> {
 
 /** A function that can run in a thread on data that is passed to it, for example to encode a row group. */
 export interface ThreadTask<In = unknown, Out = unknown> {
-  /** The name by which threads look up this task, because functions cannot be sent to a thread. */
   readonly name: string;
   /**
    * Runs the task in the thread.

@@ -34,14 +34,11 @@ export interface OpenFileRange {
   readonly to: number;
 }
 
-/** A decoded file, as steps and sinks use it. */
 export interface DecodedRows {
-  /** The path or URL of the file, for error messages. */
   readonly origin: string;
   /** The positions of the records. Their content may be on another thread. */
   readonly rows: FileRecords;
   readonly columns: ReadonlyMap<RecordColumn, unknown>;
-  /** The size of the content in bytes. */
   readonly bytes: number;
   /** Whether the content is on another thread, which can `write` and `encode` its rows. */
   readonly isInThread: boolean;
@@ -94,7 +91,6 @@ export interface DecodedRows {
   leave(): void;
 }
 
-/** Creates the item of a row that is routed to a tag. */
 type RoutedItem = (tag: string, item: unknown) => unknown;
 
 /** The distinct combinations of tags. Each combination is a list of tags. */
@@ -146,7 +142,6 @@ export class StoredRows {
     return this.rows.length;
   }
 
-  /** The positions of all rows of the file in its content. */
   get bounds(): FileRecords {
     return this.file.rows;
   }
@@ -211,20 +206,15 @@ export class StoredRows {
     return new StoredRows(this.file, rows, { tags, tagNames: [...numbers.keys()], item });
   }
 
-  /** Returns the bytes of some records. They are valid until the content is released. */
   records(rows: Uint32Array): Promise<readonly Uint8Array[]> {
     return this.file.records(rows);
   }
 
-  /**
-   * Replaces the records of some rows with the bytes of new items. Only a step with `replaces` may call this.
-   */
   async replaced(items: ReadonlyMap<number, { readonly raw: Uint8Array }>): Promise<StoredRows> {
     await this.file.replace(items);
     return this;
   }
 
-  /** Returns the item of a row. The content must be on the main thread. */
   item(row: number): unknown {
     return this.file.itemOf(row);
   }
@@ -322,7 +312,6 @@ export class ItemRows implements Records {
     return this.items.length;
   }
 
-  /** The indexes of the rows. */
   get rows(): Uint32Array {
     const rows = new Uint32Array(this.count);
     for (let row = 0; row < rows.length; row++) rows[row] = row;
@@ -421,7 +410,6 @@ function filled(count: number): typeof constant {
   return constant;
 }
 
-/** A batch of the engine: either rows of a decoded file, or items of another source. */
 export type EngineBatch =
   | {
       readonly rows: StoredRows;

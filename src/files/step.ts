@@ -38,7 +38,6 @@ export interface Step {
   start(run: Run): StepRun;
 }
 
-/** The state of a step during a run. */
 export interface StepRun {
   /** The cursor from which the input of the step resumes. */
   readonly resume: Cursor | undefined;
@@ -51,7 +50,6 @@ export interface StepRun {
 
 export type Steps = readonly Step[];
 
-/** The state of a step during a run, and the function that checks the items of the step's input. */
 interface Started {
   readonly run: StepRun;
   readonly check: Step['check'];

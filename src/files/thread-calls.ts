@@ -23,7 +23,6 @@ export interface ThreadAbilities {
   readonly tasks: readonly ThreadTask[];
 }
 
-/** The name of a column or an encoder, and the options with which the thread creates it. */
 interface Named {
   readonly name: string;
   readonly options: unknown;
@@ -55,7 +54,6 @@ interface Answer<T> {
   readonly moved: readonly Memory[];
 }
 
-/** The answer to `decode`. */
 interface Decoded {
   readonly input: Uint8Array | undefined;
   readonly decoded:
@@ -68,7 +66,6 @@ interface Decoded {
     | undefined;
 }
 
-/** Answers the calls of the main thread. Runs in a worker thread. */
 export function serveThread(abilities: ThreadAbilities): void {
   const port = parentPort!;
   const calls = callsOf(abilities, workerData as ThreadStart, () => port.close());
@@ -187,7 +184,6 @@ function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => vo
       }
     },
 
-    /** Returns copies of some records. */
     records(file: number, rows: Uint32Array): Answer<Uint8Array[]> {
       const from = held.get(file)!;
       return answer(Array.from(rows, row => new Uint8Array(from.record(row))));

@@ -33,11 +33,9 @@ export interface PlanReader {
    */
   readonly isHere?: boolean;
   readonly columns?: readonly RecordColumn[] | undefined;
-  /** How this reader encodes the rows. Absent if it does not encode rows. */
   readonly encoding?: RowEncoding | undefined;
 }
 
-/** How many threads a run may start, and how many bytes of input must be expected before they start. */
 export interface ChosenThreads {
   /** The number of threads; 0 if the main thread does all work. */
   readonly size: number;
@@ -154,14 +152,12 @@ export class Threads {
   readonly #ending: Promise<void>[] = [];
   #closed = false;
 
-  /** @param size The maximum number of threads. */
   constructor(script: URL, size: number, setup: FileSetup) {
     this.#script = script;
     this.#size = size;
     this.#setup = setup;
   }
 
-  /** How many files a source starts to decode before the first file is read. */
   get ahead(): number {
     return FILES_A_THREAD * this.#size;
   }
@@ -179,7 +175,6 @@ export class Threads {
     while (this.#threads.length < wanted) if (this.#start() === undefined) return;
   }
 
-  /** Decodes a file. Resolves to `undefined` if the stages must process the file; see `Decoder`. */
   decode(input: StoredFile): Promise<DecodedFile | undefined> {
     return new Promise(resolve => {
       this.#waiting.push({ input, resolve });
@@ -203,7 +198,6 @@ export class Threads {
     });
   }
 
-  /** Ends the threads. Content that they still hold is lost. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#dispatch();
@@ -264,7 +258,6 @@ export class Threads {
     return this.#threads.filter(({ failed }) => !failed);
   }
 
-  /** Returns a thread that can accept a file now. Starts one if necessary. */
   #free(): EngineThread | undefined {
     if (this.#closed) return undefined;
     const [best] = this.#alive().sort((a, b) => a.files - b.files);
@@ -312,10 +305,6 @@ export function scriptOfThreads(): URL | undefined {
   return undefined;
 }
 
-/**
- * How each file of a run is processed: how it is decoded, which columns are read, and how its rows are
- * encoded.
- */
 export interface FileSetup {
   readonly decoding: Decoding;
   readonly columns: readonly RecordColumn[];
@@ -341,7 +330,6 @@ export function threadStartOf({ decoding, columns, encodings }: FileSetup): Thre
   };
 }
 
-/** Maps each column of the setup to its data. `read` has the data in the order of the columns. */
 export function columnsOf(
   { columns }: FileSetup,
   read: readonly unknown[],

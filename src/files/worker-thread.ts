@@ -55,7 +55,6 @@ export class EngineThread {
     });
   }
 
-  /** The number of calls that the thread has not answered yet. */
   get load(): number {
     return this.#waiting.length;
   }
@@ -84,7 +83,6 @@ export class EngineThread {
     });
   }
 
-  /** Calls a function in the thread and ignores the outcome, even if the thread has ended. */
   tell<Name extends keyof ThreadCalls>(name: Name, args: Args<Name>): void {
     this.ask(name, args).catch(() => {});
   }
