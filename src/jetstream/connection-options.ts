@@ -65,7 +65,6 @@ export const CONNECTION_OPTIONS = {
   maxOutageMs: milliseconds('how long the servers may be out of reach', { default: 300_000 }),
 } satisfies OptionTable<JetStreamConnectionOptions>;
 
-/** The checked connection options, with their defaults. */
 export type Access = Checked<JetStreamConnectionOptions, typeof CONNECTION_OPTIONS>;
 
 export function checkAccess(call: string, { domain, apiPrefix }: Access): void {

@@ -30,11 +30,9 @@ const REQUEST_MS = 5_000;
 /** How often a reader looks for a stream that does not exist yet, in milliseconds. */
 const UNMADE_WAIT_MS = 1_000;
 
-/** Advice for the error about a closed connection. */
 const REOPEN =
   'Open it with `maxReconnectAttempts: -1`, so that it reconnects until `maxOutageMs` is over';
 
-/** The packages of the NATS client, after they were loaded. */
 interface Packages {
   readonly core: typeof import('@nats-io/transport-node');
   readonly jetstream: typeof import('@nats-io/jetstream');
@@ -177,11 +175,6 @@ export class JetStreamConnection implements Servers {
     );
   }
 
-  /**
-   * Sends a request until it succeeds, for up to `maxOutageMs`.
-   *
-   * @param what What the request does, such as `publish to posts`, for error messages.
-   */
   repeat<T>(what: string, request: () => Promise<T>, options?: RepeatOptions): Promise<T> {
     return repeat(this, what, () => this.#untilAborted(request()), options);
   }
@@ -340,9 +333,6 @@ async function opened(access: Access, run: ConnectionRun): Promise<NatsConnectio
   }
 }
 
-/**
- * Creates the error for a connection that could not be opened, or that was closed before the end of the run.
- */
 function connectionError(
   { connection }: Access,
   { call, cursor }: ConnectionRun,

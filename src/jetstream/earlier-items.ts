@@ -37,18 +37,14 @@ export interface Published {
   readonly positions: readonly PositionSet[];
 }
 
-/** The part of a stream to read, and the committed state of its publisher. */
 export interface PublishedRange {
   readonly stream: OpenedStream;
   readonly subject: string;
-  /** The name of the publisher's entry in the bucket. */
   readonly key: string;
-  /** The last sequence to read. */
   readonly until: number;
   readonly committed: PublisherState;
 }
 
-/** Reads the items that a publisher sent to the stream after the last sequence that it had committed. */
 export async function readPublished(
   connection: JetStreamConnection,
   { stream, subject, key, until, committed }: PublishedRange,

@@ -69,7 +69,6 @@ export interface JetStreamGap {
   readonly to: number;
 }
 
-/** Creates the error for a reader that has found gaps and has no `onGap`. */
 export function incomplete(
   stream: string,
   gaps: readonly JetStreamGap[],
@@ -111,15 +110,11 @@ export function errorOfMessage(
   return new DataError(error.message, { cause: error, position: { origin }, advice });
 }
 
-/**
- * Creates the error for a message that has this publisher's name, but headers that the publisher cannot read.
- */
 export function errorOfOwnMessage(place: MessagePlace, error: unknown, key: string): unknown {
   const advice = `Delete the message (\`nats stream rmm ${place.stream} ${place.seq}\`), and the entry of the publisher ${key} to publish everything again`;
   return errorOfMessage(place, error, advice);
 }
 
-/** How an error of the NATS client is classified. */
 interface Failure {
   /** The kind of failure. `undefined` if the error does not come from the client. */
   readonly failure: Extract<JetStreamFailure, 'outage' | 'full' | 'refused' | 'stream'> | undefined;
@@ -163,7 +158,6 @@ const OUTAGES = new Set([
 ]);
 const REFUSED_LOGINS = new Set(['AuthorizationError', 'UserAuthenticationExpiredError']);
 
-/** Matches messages about wrong TLS settings. */
 const TLS = /\btls\b|\bssl\b|certificate|handshake|altnames/i;
 
 /**
@@ -224,7 +218,6 @@ function isSystemError(error: Error): boolean {
   return /^E[A-Z]+$/.test(String(code)) && path === undefined;
 }
 
-/** Returns the code of an error that the servers have reported. */
 export function codeOf(error: unknown): unknown {
   return error instanceof Error ? (error as { readonly code?: unknown }).code : undefined;
 }

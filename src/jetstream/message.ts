@@ -9,7 +9,6 @@ import { Activity } from '../post/activity.js';
 
 /** The headers of a message, in addition to its id (`Nats-Msg-Id`), which the client sets. */
 export const HEADERS = {
-  /** The name of the publisher. */
   publisher: 'Millrace-Publisher',
   /** The epoch of the message: a number for each start of the publisher, see `positions.ts`. */
   epoch: 'Millrace-Epoch',
@@ -32,7 +31,6 @@ export const HEADERS = {
   encoding: 'Millrace-Encoding',
 } as const;
 
-/** Headers to send, as pairs of name and value. */
 export type Headers = readonly (readonly [name: string, value: string])[];
 
 /** The headers of a received message. The value of an absent header is an empty string. */
@@ -40,7 +38,6 @@ export interface HeaderReader {
   get(name: string): string;
 }
 
-/** The position of a message among the messages of its publisher on its subject. */
 export interface SubjectPosition {
   /**
    * How many messages this publisher has sent on this subject before this message, in all runs of
@@ -79,7 +76,6 @@ function wrongHeader(name: keyof typeof HEADERS, text: string, wanted: string): 
 // Matches three numbers that are small enough for a cursor to store them exactly.
 const POSITION = /^(\d{1,15}) (\d{1,15}) (\d{1,15})$/;
 
-/** Formats a position as the value of the header `Millrace-Subject-Position`. */
 export function shownPosition({ position, acknowledged, series }: SubjectPosition): string {
   return `${position} ${acknowledged} ${series}`;
 }

@@ -57,15 +57,11 @@ const BYTES_PER_ITEM = 32;
 
 const LINE_FEED = Buffer.from('\n');
 
-/** The payload of a message, and the headers that describe its items. */
 export interface Packed {
   readonly payload: Uint8Array;
   readonly headers: Headers;
 }
 
-/**
- * How many items a message may have, how long they wait for other items, and how the message is compressed.
- */
 export interface BatchSettings {
   readonly posts: number;
   readonly maxBytes: number;
@@ -151,7 +147,6 @@ function headersOf(items: readonly Outgoing[]): Headers {
   return headers;
 }
 
-/** The items that wait to be sent on one subject. */
 interface SubjectBatch {
   readonly items: Outgoing[];
   size: number;
@@ -232,7 +227,6 @@ export class SubjectBatches {
   }
 }
 
-/** An item as it is sent. */
 export interface Outgoing {
   readonly id: string;
   /** The index of the item's topic in the option `topics` of `toJetStream`, after sorting. */
@@ -247,7 +241,6 @@ export interface Outgoing {
  * `onDamaged` can skip the item.
  */
 export class DamagedItem extends DataError {
-  /** The complete bytes of the item. */
   readonly raw: Uint8Array;
 
   constructor(

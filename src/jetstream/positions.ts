@@ -7,7 +7,6 @@ export interface Range {
   readonly to: number;
 }
 
-/** Returns the sequences from `from` to `to` that are missing in `read`, as ranges. */
 export function lostWithin(from: number, to: number, read: Iterable<number>): Range[] {
   const lost: Range[] = [];
   let next = from;
@@ -96,7 +95,6 @@ export class PositionSet {
   }
 }
 
-/** Returns the parts of a range that are before and after another range. */
 function without({ from, to }: Range, other: Range): Range[] {
   return [
     { from, to: Math.min(to, other.from - 1) },
@@ -110,7 +108,6 @@ function without({ from, to }: Range, other: Range): Range[] {
  */
 export type EpochsJson = Readonly<Record<string, number>>;
 
-/** Whether a value from a cursor is an `EpochsJson`. */
 export const isEpochs = recordOf(isCount);
 
 /**
@@ -188,7 +185,6 @@ export function inBoth(
   );
 }
 
-/** How a cursor stores the positions of all publishers on all subjects. */
 export type LostAndRepeatedJson = {
   /**
    * Whether the reader gets all messages of the stream. If so, the first message of each new publisher must
@@ -199,10 +195,8 @@ export type LostAndRepeatedJson = {
   readonly followed: Readonly<Record<string, FollowedJson>>;
 };
 
-/** What a reader knows about one publisher on one subject. */
 interface Followed {
   readonly series: number;
-  /** The positions of the messages that have arrived. */
   readonly seen: PositionSet;
   /**
    * The highest `acknowledged` of the messages that have arrived. The servers had acknowledged all
@@ -219,7 +213,6 @@ interface Followed {
   first: number | null;
 }
 
-/** Whether a value from a cursor is a `LostAndRepeatedJson`. */
 export const isLostAndRepeated = shaped<LostAndRepeatedJson>({
   isWhole: isFlag,
   followed: recordOf(isFollowed),
@@ -284,7 +277,6 @@ export class LostAndRepeated {
     return isNew;
   }
 
-  /** The lost positions that have not been reported yet. */
   get lost(): LostPositions[] {
     return this.#missing((checked, acknowledged) => [checked, acknowledged]);
   }

@@ -10,8 +10,8 @@ export const ENTRY_VERSION = 2;
 /** The ids of the runs in this thread that are publishing. */
 export const publishing = new Set<string>();
 /**
- * The error code of the servers if an entry does not have the expected revision, because another process has
- * written it.
+ * The servers send this error code if an entry does not have the expected revision, because another
+ * process has written it.
  */
 const WRONG_REVISION = 10071;
 
@@ -59,7 +59,6 @@ export interface PublisherState {
   readonly write: number;
 }
 
-/** The key-value bucket that holds the entries of publishers. */
 export interface EntryBucket {
   readonly connection: JetStreamConnection;
   readonly kv: KV;
@@ -215,14 +214,12 @@ const isWhole = shaped<PublisherState>({
 const HEARTBEAT_MS = 1_000;
 
 export interface EntryWriterOptions {
-  /** The minimum time between two commits, in milliseconds. */
   readonly commitIntervalMs: number;
   /**
    * Called for a commit. Resolves once the servers have acknowledged all items before the cursor. The result
    * is the changes to write together with the cursor.
    */
   readonly acknowledged: () => Promise<Partial<PublisherState>>;
-  /** Called with the error of a failed commit or heartbeat. */
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -271,12 +268,10 @@ export class EntryWriter {
     await this.#committing;
   }
 
-  /** Stops the timer that writes heartbeats and commits. */
   stop(): void {
     clearInterval(this.#timer);
   }
 
-  /** Stops the timer, and waits for a commit that is running. */
   async end(): Promise<void> {
     this.stop();
     await this.#committing;

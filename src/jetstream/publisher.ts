@@ -27,11 +27,9 @@ export interface PublisherOptions extends TakeOverOptions {
   readonly commitIntervalMs: number;
   readonly pack: BatchSettings;
   readonly progress: Progress | undefined;
-  /** Called with the error that ends the run. */
   readonly onFailure: (error: unknown) => void;
 }
 
-/** A message that the servers have not acknowledged yet. */
 interface Pending {
   readonly subject: number;
   readonly items: readonly Outgoing[];
@@ -42,7 +40,6 @@ interface Pending {
   readonly bytes: number;
   /** The size of the message's payload in bytes, once the message is packed. */
   sentBytes: number;
-  /** When the message was created. */
   readonly since: number;
   /** Resolves once the message was acknowledged or the publisher has failed. */
   acked: Promise<void>;
@@ -121,7 +118,6 @@ export class Publisher {
     return this.#entry.state.state === 'complete';
   }
 
-  /** The last committed cursor. */
   get cursor(): Cursor | undefined {
     return this.#entry.state.cursor ?? undefined;
   }
@@ -227,7 +223,6 @@ export class Publisher {
     return this.#pending.size >= maxInFlight || this.#pendingBytes > MAX_IN_FLIGHT_BYTES;
   }
 
-  /** Sends items with the same subject as one message. */
   #send(subject: number, items: readonly Outgoing[]): void {
     if (this.#failure !== undefined) return;
     const message: Pending = {
@@ -246,7 +241,6 @@ export class Publisher {
     message.acked = this.#deliver(message).catch(error => this.#fail(error));
   }
 
-  /** Packs a message, sends it until it is acknowledged, then counts it. */
   async #deliver(message: Pending): Promise<void> {
     const { subject, items, itemsBefore, at, bytes, since } = message;
     const packed = pack(items, this.#options.pack.compression);

@@ -31,7 +31,6 @@ const MAX_GROUP = 500;
 /** How long to wait before the next request if a leader does not have all messages yet, in milliseconds. */
 const BEHIND_WAIT_MS = 100;
 
-/** The range to read, and how to read it. */
 export interface ReadOptions {
   /**
    * The name of the stream, and when it was created. A stream of the same name that was created at another
@@ -84,7 +83,6 @@ class MessageReader {
   readonly #connection: JetStreamConnection;
   readonly #options: ReadOptions;
   readonly #until: number;
-  /** All messages of the subject up to this sequence have been delivered. */
   #position: number;
   /** Since when the stream has had messages that no consumer delivers. */
   #stalledSince: number | undefined;
@@ -94,9 +92,7 @@ class MessageReader {
    * unknown.
    */
   #behind = Number.NaN;
-  /** How many messages the next request asks for. */
   #requested = FIRST_REQUEST;
-  /** How many messages the current consumer has delivered. */
   #delivered = 0;
 
   constructor(connection: JetStreamConnection, options: ReadOptions) {
@@ -173,7 +169,6 @@ class MessageReader {
     return message?.seq;
   }
 
-  /** What the requests of this reader do, for error messages. */
   get #reading(): string {
     return `read the stream ${this.#options.stream.name}`;
   }
@@ -192,7 +187,6 @@ class MessageReader {
     throw this.#connection.error(this.#reading, denied ?? stale);
   }
 
-  /** Sends one request and yields the messages that arrive for it. */
   async *#fetch(): AsyncGenerator<MessageGroup> {
     const connection = this.#connection;
     const messages = await connection.repeat(this.#reading, () => this.#request());

@@ -36,7 +36,6 @@ const SEARCH_DISTANCE = 1_000;
  */
 const TRIES_PER_REPLICA = 8;
 
-/** How to create items from messages, and where to end. */
 export interface ReadSettings<T> {
   readonly until: 'never' | 'caught up' | number;
   readonly onGap: ((gap: JetStreamGap) => unknown) | undefined;
@@ -117,7 +116,6 @@ export class SubjectReader<T> {
     return readMessages(connection, { stream, subject, ...part });
   }
 
-  /** Delivers the posts of a group of messages, or reports the sequences that the stream has dropped. */
   async *#groupOf({ messages, position, lost, behind }: MessageGroup): Batches<T | Activity> {
     const origin = this.#settings.stream.name;
     const items: (T | Activity)[] = [];
@@ -222,7 +220,6 @@ export class SubjectReader<T> {
     return inBoth(open, positions.takeLost());
   }
 
-  /** Calls `onGap` for each gap. Throws an `IncompleteError` if there are gaps but no `onGap`. */
   async #report(gaps: readonly JetStreamGap[]): Promise<void> {
     const { onGap } = this.#settings;
     if (gaps.length > 0 && onGap === undefined)

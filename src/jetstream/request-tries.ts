@@ -31,9 +31,7 @@ const MISSING_WAIT_MS = 200;
  */
 const OTHER_SERVER_MS = 10_000;
 
-/** The run that uses a connection. */
 export interface ConnectionRun {
-  /** The name of the call, for error messages. */
   readonly call: string;
   readonly signal: AbortSignal;
   readonly progress: Progress | undefined;
@@ -41,7 +39,6 @@ export interface ConnectionRun {
   cursor(): Cursor | undefined;
 }
 
-/** The parts of a connection that repeated requests use. */
 export interface Servers {
   readonly run: ConnectionRun;
   readonly maxOutageMs: number;

@@ -18,7 +18,6 @@ const PUBLISH_MS = 5_000;
 const NO_BYTES = new Uint8Array();
 
 export interface PostsMessage extends Packed {
-  /** The index of the message's subject. */
   readonly subject: number;
   /** The id of the message, without the prefix for the publisher. */
   readonly id: string;
@@ -72,7 +71,6 @@ export class Sender {
     return [...this.#next];
   }
 
-  /** Assigns the next position of a subject to a message. */
   take(subject: number): SubjectPosition {
     const position = this.#next[subject] ?? 0;
     this.#next[subject] = position + 1;
@@ -127,7 +125,6 @@ export class Sender {
     await Promise.all(used.map(subject => this.#sendEmpty(subject, this.take(subject))));
   }
 
-  /** Sends a message with posts until the stream has it. */
   async send({ subject, id, at, headers, payload, since }: PostsMessage): Promise<void> {
     const ownID = `${this.#prefix}.${id}`;
     let msgID = ownID;

@@ -36,7 +36,6 @@ export function prefixesOf(prefix: string, topics?: readonly string[]): string[]
   return [...topics.toSorted(), OTHER].map(topic => `${prefix}.${topic}`);
 }
 
-/** Describes what is wrong with the topics of a stream. Returns `undefined` if they are valid. */
 export function topicsProblem(value: unknown): string | undefined {
   if (!Array.isArray(value) || value.length === 0 || !value.every(isWord))
     return 'must be an array of words of letters, digits, `-` and `_`, such as languages';
@@ -104,17 +103,12 @@ export function checkTopics<T>(
   return item => numbers.get(topic(item) ?? '') ?? topics.length;
 }
 
-/**
- * Describes what is wrong with the name of a stream, a bucket or a publisher. Returns `undefined` if the name
- * is valid.
- */
 export function nameProblem(value: unknown): string | undefined {
   return typeof value === 'string' && /^[\w-]{1,64}$/.test(value)
     ? undefined
     : 'must be 1 to 64 letters, digits, `-` and `_`';
 }
 
-/** Describes what is wrong with the prefix of subjects. Returns `undefined` if the prefix is valid. */
 export function prefixProblem(value: unknown): string | undefined {
   return typeof value === 'string' && /^[\w-]{1,64}(\.[\w-]{1,64}){0,7}$/.test(value)
     ? undefined
@@ -127,7 +121,6 @@ export function prefixProblem(value: unknown): string | undefined {
  */
 const SUBJECT = /^(?:>|[^\s.*>\p{Cc}]+|\*)(?:(?<!>)\.(?:[^\s.*>\p{Cc}]+|\*|>))*$/u;
 
-/** Describes what is wrong with the subjects to read. Returns `undefined` if they are valid. */
 export function subjectsProblem(value: unknown): string | undefined {
   const subjects: readonly unknown[] = Array.isArray(value) ? value : [value];
   if (subjects.length === 0 || !subjects.every(isSubject))
@@ -199,7 +192,6 @@ const CREATE_OPTIONS = {
   discard: oneOf('what happens at maxBytes', ['new', 'old'], 'new'),
 } satisfies OptionTable<CreateStreamOptions>;
 
-/** The option `create` after it was checked, with its defaults. */
 export type CreateStream = Checked<CreateStreamOptions, typeof CREATE_OPTIONS> & {
   readonly duplicateWindowMs: number;
 };
@@ -225,10 +217,8 @@ export interface OpenedStream {
 /** The number of nanoseconds in a millisecond. The servers count in nanoseconds. */
 export const NANOSECONDS = 1_000_000;
 
-/** A stream that `toJetStream` publishes to. */
 export interface PublishedStream {
   readonly stream: string;
-  /** The prefix of the stream's subjects. */
   readonly subject: string;
   /** The topics that have separate subjects. Posts of all other topics share the topic `other`. */
   readonly topics?: readonly string[] | undefined;
@@ -273,7 +263,6 @@ export interface ReadStream {
   readonly subject: string | undefined;
   /** The subjects to read, if `toJetStream` does not fill the stream. */
   readonly subjects: readonly string[] | undefined;
-  /** Whether to wait for a stream that does not exist yet. */
   readonly waitForStream: boolean;
 }
 
@@ -307,7 +296,6 @@ export async function findStream(
   return streamOf(info, subjects);
 }
 
-/** The options that decide the names of a stream's subjects. */
 type Named = Pick<PublishedStream, 'subject' | 'topics'>;
 
 /** @throws JetStreamError if the settings of the stream differ from the requested settings */
@@ -351,7 +339,6 @@ function streamOf(
   };
 }
 
-/** Returns the settings of a new stream, under the names that the servers use. */
 function settingsOf(named: Named, create: CreateStream) {
   return {
     subjects: subjectsOf(prefixesOf(named.subject, named.topics), create.shards),

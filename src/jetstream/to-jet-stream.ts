@@ -182,7 +182,6 @@ interface PublishSettings<T>
   readonly name: string;
   readonly bucket: string;
   readonly onDamaged: OnDamaged | undefined;
-  /** Converts an item to the values of its message: id, payload, topic, format and tags. */
   readonly outgoing: (item: T, origin: string | undefined) => Outgoing;
 }
 
