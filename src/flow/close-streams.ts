@@ -6,7 +6,6 @@ interface Emitter {
   on(event: 'error', listener: (error: unknown) => void): unknown;
 }
 
-/** The state of a stream, generator or iterable that the caller created. */
 interface StreamState {
   /** Set once a listener handles the stream's `error` event, so that a failure does not end the process. */
   isGuarded?: boolean;
@@ -42,12 +41,10 @@ export function hold<Holder extends object>(holder: Holder, parts: readonly unkn
   return withInternals(holder, { parts });
 }
 
-/** Keeps the process running if one of these streams fails. Ignores other values. */
 export function guardAll(streams: readonly unknown[]): void {
   for (const stream of streams) guard(stream);
 }
 
-/** Returns the error with which a stream has failed since it was guarded, if any. */
 export function failureOf(stream: object): { readonly error: unknown } | undefined {
   return states.get(stream)?.failure;
 }

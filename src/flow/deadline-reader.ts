@@ -33,13 +33,11 @@ export class DeadlineReader<T> {
     return result;
   }
 
-  /** Closes the input, unless it was read to its end. */
   async close(): Promise<void> {
     if (!this.#ended) await this.#iterator.return?.();
   }
 }
 
-/** Resolves to true if a promise settles before a time of `performance.now()`, otherwise to false. */
 async function isBefore(promise: Promise<unknown>, time: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>(resolve => {

@@ -1,7 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import { Readable, Writable } from 'node:stream';
-// Imported as a namespace, because a named import would make the bundler rename Millrace's own
-// `pipeline`.
+// A default import, because a named import would make the bundler rename Millrace's own `pipeline`.
 import streams from 'node:stream/promises';
 import { settledSoon } from '../base/abortable.js';
 import { hold } from './close-streams.js';

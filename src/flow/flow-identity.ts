@@ -15,7 +15,6 @@ export function flowDifference(before: FlowIdentity, now: FlowIdentity): string 
   return steps.find(difference => difference !== undefined);
 }
 
-/** Describes how two steps differ. Returns `undefined` if they are the same. */
 export function stepDifference(
   before: FlowStep | undefined,
   now: FlowStep | undefined,
@@ -57,14 +56,12 @@ export function isIncremental(flow: FlowIdentity): boolean {
   );
 }
 
-/** Returns the identities of the flows that a `merge` or `concat` step joins. */
 function joinedSources({ step, sources }: FlowStep): readonly FlowIdentity[] | undefined {
   const isJoined = (step === 'merge' || step === 'concat') && Array.isArray(sources);
   const isFlow = (flow: unknown) => Array.isArray(flow) && flow.every(isRecord);
   return isJoined && sources.every(isFlow) ? (sources as unknown as FlowIdentity[]) : undefined;
 }
 
-/** Formats the value of an option for a message. */
 export function shown(value: unknown): string {
   return value === undefined ? 'not given' : JSON.stringify(value);
 }

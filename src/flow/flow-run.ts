@@ -22,7 +22,6 @@ export class FlowRun<
   #unlink: () => void = () => {};
   #pending = 0;
   #ended = false;
-  /** The last cursor that was delivered. */
   #cursor: unknown;
   /** Set if an abort has ended the run, and the reader has not received its reason yet. */
   #failure: { readonly reason: unknown } | undefined;

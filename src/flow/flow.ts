@@ -173,12 +173,10 @@ export function planOf(input: AsyncIterable<unknown>): FlowPlan | undefined {
   return input instanceof OwnFlow ? input.plan : undefined;
 }
 
-/** Creates a source of this package. Checkpoints identify it by its step. */
 export function sourceFlow<T>(step: FlowStep, open: OpenFlow<T>): Flow<T> {
   return new OwnFlow(open, { identity: [step] });
 }
 
-/** Creates a flow that ends when the signal fires and that counts its items in the given progress. */
 export function boundFlow<T>(
   input: AsyncIterable<T>,
   { signal, progress }: Pick<Run, 'signal' | 'progress'>,
@@ -314,7 +312,6 @@ export function operator<In, Out>(
   return input => hold(new Flow(opened(input, run), undefined, identityOf(input, step)), [input]);
 }
 
-/** Creates an operator of this package, whose flow is an `OwnFlow`. */
 export function ownOperator<In, Out>(
   run: RunOperator<In, Out>,
   { step }: OperatorOptions = {},

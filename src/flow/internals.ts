@@ -1,4 +1,3 @@
-/** The key of the internal data on a flow, operator, sink, function or error that this package has created. */
 export const internals = Symbol('internals of millrace');
 
 /**
@@ -35,7 +34,6 @@ export interface Internals {
   readonly isAboutStages?: boolean;
 }
 
-/** The stages of a composed operator or sink. The last stage is separate. */
 export interface ComposedStages {
   readonly stages: readonly Argument[];
   readonly last: Argument;
@@ -51,7 +49,6 @@ export interface Argument {
   readonly of?: 'pipeline' | 'compose' | 'merge' | 'concat' | 'tee' | undefined;
 }
 
-/** Adds internal data to an object that this package has created. Returns the object. */
 export function withInternals<Made extends object>(made: Made, more: Internals): Made {
   // The property is not enumerable. Otherwise, printing a flow would print everything from which it was
   // created.
@@ -61,7 +58,6 @@ export function withInternals<Made extends object>(made: Made, more: Internals):
   });
 }
 
-/** Returns the internal data of a value. The data is empty if the caller created the value. */
 export function internalsOf(value: unknown): Internals {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return NONE;
   const made: { readonly [internals]?: Internals } = value;

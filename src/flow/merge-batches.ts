@@ -85,7 +85,6 @@ class Part<Batch extends SourcePart> {
   #segment = 0;
   #isBytes = false;
 
-  /** @param incremental Whether the next run continues where this run ends. */
   constructor(stand: Stand, batches: AsyncIterable<Batch>, incremental = false) {
     this.stand = stand;
     this.isDone = stand === 'done';
@@ -93,7 +92,6 @@ class Part<Batch extends SourcePart> {
     this.#iterator = batches[Symbol.asyncIterator]();
   }
 
-  /** Whether the other sources are waiting for the next cursor of this source. */
   get goesFirst(): boolean {
     return this.isBetween && !this.isLate;
   }
@@ -109,7 +107,6 @@ class Part<Batch extends SourcePart> {
     this.isReady = true;
   }
 
-  /** Returns the batch that was read. Returns `undefined` at the end of the source. */
   take(): Batch | undefined {
     if (this.error !== undefined) throw this.error.cause;
     const batch = this.#next;

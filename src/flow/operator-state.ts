@@ -6,11 +6,9 @@ import type { Cursor } from './flow.js';
 export interface WrappedCursor {
   /** The state of the operator as JSON. Absent if the run starts from the beginning. */
   readonly state: unknown;
-  /** The cursor of the operator's input. */
   readonly inner: Cursor | undefined;
 }
 
-/** Adds the state of an operator to the cursor of its input. */
 export function wrapCursor(
   operator: string,
   state: Json | { toJSON(): Json },
@@ -19,10 +17,6 @@ export function wrapCursor(
   return { [operator]: state, inner };
 }
 
-/**
- * Splits a cursor into the operator's state and the inner cursor. The cursor was returned by `wrapCursor`, or
- * restored from a checkpoint.
- */
 export function unwrapCursor(operator: string, resume: Cursor | undefined): WrappedCursor {
   if (resume === undefined) return { state: undefined, inner: undefined };
   const { [operator]: state, inner } = resume;

@@ -158,7 +158,6 @@ export function checkLast(last: Argument): void {
   else checkSink(last);
 }
 
-/** Returns the stages of a branch, and the sink at its end. */
 export function composedOf(branch: Argument): ComposedStages {
   const { composed } = internalsOf(branch.value);
   if (composed === undefined) return { stages: [], last: branch };
@@ -260,10 +259,6 @@ function describe(value: unknown): string {
   return /^(?!U(?:RL|int))[AEIOU]/.test(name) ? `an ${name}` : `a ${name}`;
 }
 
-/**
- * Returns the tag of a value, such as `Generator` or `AsyncGeneratorFunction`. Used for values
- * whose constructor has no name.
- */
 function tagOf(value: unknown): string {
   return Object.prototype.toString.call(value).slice('[object '.length, -1);
 }
@@ -272,7 +267,6 @@ function nameOf(value: unknown): string | undefined {
   return typeof value === 'function' && value.name !== '' ? value.name : undefined;
 }
 
-/** Whether an argument can only be an object of options. */
 export function isPlainObject(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || isAsyncIterable(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);

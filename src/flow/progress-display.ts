@@ -39,7 +39,6 @@ type Terminal = Writable & {
 
 export interface DisplayOptions {
   readonly stream?: Terminal;
-  /** Ends the run with an error that the caller's progress function has thrown. */
   readonly abort?: (error: unknown) => void;
 }
 
@@ -229,7 +228,6 @@ function shorten(text: string, columns: number): string {
   return width < columns ? cut(fitting, columns - width) + tail : cut(fitting, columns);
 }
 
-/** Returns the longest start of the text that fits into the given number of columns. */
 function cut(text: string, columns: number): string {
   let [fitting, width] = ['', 0];
   for (const character of text) {

@@ -80,7 +80,6 @@ export class Progress {
   /** Clears the progress line, before a sink writes to the same terminal. The line is drawn again later. */
   clear: () => void = () => {};
 
-  /** Creates the counters for another branch of `tee`. */
   branch(): Progress {
     const branch = new Progress();
     branch.clear = () => this.clear();
@@ -110,7 +109,6 @@ export class Progress {
     return [...waits, ...this.#waits].at(-1);
   }
 
-  /** Starts a wait. Returns a function that ends it. */
   readonly onWait: OnWait = wait => {
     const began = performance.now();
     this.waits++;
@@ -130,12 +128,10 @@ export class Progress {
     if (items > 0) this.dropped.set(by, (this.dropped.get(by) ?? 0) + items);
   }
 
-  /** Sets the note, unless it is already set. */
   tell(note: string): void {
     this.note ??= note;
   }
 
-  /** Returns a copy of the counts. */
   counts(): ProgressCounts {
     const { received, receivedBytes, fraction, reached, leftMs, wait, note } = this;
     const behind = [...this.behind.values()];

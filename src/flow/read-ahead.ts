@@ -1,6 +1,5 @@
 import { Channel } from '../base/channel.js';
 
-/** An item of `workAhead`, and the result of the work on it. */
 export interface Worked<T, R> {
   readonly item: T;
   /** Absent if `work` returned `undefined`. */
@@ -72,10 +71,6 @@ interface Ahead<T, R> {
   readonly start: (item: T) => Started<T, R>;
 }
 
-/**
- * Starts to read the input into a channel. The channel ends when the input ends, and fails when the input
- * fails.
- */
 function fill<T, R>(
   input: Iterator<T, unknown> | AsyncIterator<T, unknown>,
   { limit, weigh, start }: Ahead<T, R>,

@@ -53,7 +53,6 @@ export type ItemOf<From> =
 // compiler shows as the error at that argument. `never` means that the compiler has not seen the
 // argument yet.
 
-/** The first argument of `pipeline`. */
 export type SourceArgument<From> = [From] extends [Source<unknown>]
   ? From | Source<unknown>
   : [From] extends [Callable]
@@ -95,7 +94,6 @@ export type LastArgument<Before, Last> = [Last] extends [never]
       ? PipelineOptions | undefined
       : 'There is no sink: put one before the options, such as files() or collect()';
 
-/** The type of the result of `pipeline`. */
 export type ResultOf<Before, Last> = [Last] extends [Callable | AnySink]
   ? SinkResult<Last>
   : SinkResult<Before>;
@@ -110,7 +108,6 @@ export type Composed<In, Last> = [Last] extends [AnyStage]
   ? Operator<In, Read<OutputOf<Last>>>
   : Sink<In, SinkResult<Last>>;
 
-/** The items that a stage delivers to the next stage. */
 export type OutputOf<S> = [S] extends [Duplex]
   ? Untyped
   : S extends (...args: never) => AsyncIterable<infer Out>
@@ -165,7 +162,6 @@ type WrongStage<In, S> = [S] extends [(...args: never) => Callable]
     ? Misfit<Read<In>, InputOf<S>>
     : 'This is not a stage: an operator is a function, or a stream to pipe through';
 
-/** The type of the items that a stage reads. */
 export type InputOf<S> = S extends (input: infer Input, ...rest: never) => unknown
   ? ItemOf<Input>
   : S extends WebTransform<infer In, unknown>

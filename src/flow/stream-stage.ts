@@ -1,6 +1,5 @@
 import { Duplex, Readable } from 'node:stream';
-// Imported as a namespace, because a named import would make the bundler rename Millrace's own
-// `pipeline`.
+// A default import, because a named import would make the bundler rename Millrace's own `pipeline`.
 import streams from 'node:stream/promises';
 import { hold, useOnce } from './close-streams.js';
 import { type Batches, batchesOf, type Flow, identityOf, OwnFlow, type Run } from './flow.js';
@@ -14,7 +13,6 @@ export function isStageStream(value: unknown): value is StageStream<unknown, unk
   return value instanceof Duplex || isMinipass(value) || isWebTransform(value);
 }
 
-/** Pipes a flow through a Node `Duplex`, a Minipass stream or a `TransformStream`; see `through`. */
 export function streamStage<In, Out>(
   input: AsyncIterable<In>,
   stream: StageStream<In, Out>,

@@ -8,7 +8,6 @@ import { withInternals } from './internals.js';
 /** The kinds of items that a stage can read, as messages name them. */
 export type Reads = 'activities' | 'posts' | 'records' | 'lines' | 'bytes' | keyof typeof ADVICE;
 
-/** Describes a stage that received an item of the wrong kind. */
 export interface Needed {
   /** The start of the message, such as "dedupe() reads activities". */
   readonly need: string;
@@ -86,7 +85,6 @@ const CARRIERS = {
   map: 'an object with an activity',
 } as const;
 
-/** If an activity is a member of the item, returns the operator that creates such items. */
 function carrierOf(item: unknown): keyof typeof CARRIERS | undefined {
   const { activity, tag, errors } = item as Readonly<Record<string, unknown>>;
   if (!(activity instanceof Activity)) return undefined;
@@ -94,7 +92,6 @@ function carrierOf(item: unknown): keyof typeof CARRIERS | undefined {
   return Array.isArray(errors) ? 'engagement' : 'map';
 }
 
-/** Returns advice about `columns` if the items have a known table of columns. */
 function columnsFor(item: unknown): string | undefined {
   const name = itemName(item);
   if (name === 'a bucket of counts') return 'Pass `columns: tables.counts`';
@@ -121,7 +118,6 @@ function adviceFor(item: unknown, reads: Reads): string {
   }
 }
 
-/** Advice for items that are not activities or bytes. */
 const ADVICE = {
   'compliance events':
     'Read them from compliance(), or put map(parseComplianceEvent) before it, on bytes',
@@ -130,7 +126,6 @@ const ADVICE = {
   'engagement totals': 'Put engagement() before it',
 } as const;
 
-/** Returns the operators that convert such an item to activities. */
 function operatorsFor(item: unknown, kind: string): string {
   if (kind === 'a string')
     return 'jsonLines(), activities() before it, and read bytes instead of text';

@@ -5,7 +5,6 @@ import { isZstd, nodeZstd } from './zstd.js';
 /** The first byte of every gzip file. No text file starts with it. */
 export const GZIP_MAGIC = 0x1f;
 
-/** Options of `gunzip`: what to do with plain bytes, and the maximum inflated size. */
 export interface InflateLimits {
   readonly plain: 'refuse' | 'pass';
   readonly maxBytes: number;
@@ -19,7 +18,6 @@ export function compressionOf(start: Uint8Array): FileCompression {
   return isZstd(start) === true ? 'zstd' : 'plain';
 }
 
-/** The format, and for gzip the level, in which blocks are compressed. */
 export type Compression =
   | { readonly kind: 'gzip'; readonly level: number }
   | { readonly kind: 'zstd' };

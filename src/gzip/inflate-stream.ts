@@ -147,7 +147,6 @@ export class GzipDecoder {
   }
 }
 
-/** Inflates a gzip or zstd file. The first bytes of the file decide its format. */
 export class SniffingDecoder {
   readonly #options: GzipDecoderOptions;
   #file: GzipDecoder | ZstdDecoder | undefined;

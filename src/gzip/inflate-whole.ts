@@ -1,6 +1,5 @@
 import { promisify } from 'node:util';
-// Imported as a namespace, because a named import would make the bundler rename Millrace's own
-// `gunzip`.
+// A default import, because a named import would make the bundler rename Millrace's own `gunzip`.
 import zlib, { type BrotliOptions, type Zlib } from 'node:zlib';
 import { compressionOf } from './compression.js';
 import { MAGIC_BYTES, nodeZstd, ZstdFrames } from './zstd.js';
@@ -33,7 +32,6 @@ interface Inflated {
   readonly engine: Zlib;
 }
 
-/** Functions that inflate, either in the thread pool or on this thread. */
 interface Decoders {
   gzip(file: Buffer, call: OneCall): Inflated | Promise<Inflated>;
   /** Absent if this version of Node has no zstd. */

@@ -28,7 +28,6 @@ const CHUNK = 256 * 1024;
 
 const LACKS_ZSTD = `This is zstd, which Node reads from version 22.15 on, and this is ${process.version}. Use a newer Node`;
 
-/** Creates the error for a zstd file that cannot be read, because this version of Node has no zstd. */
 export function lacksZstd(file: string, note = ''): DataError {
   return new DataError(`${LACKS_ZSTD}, or replace the file first: \`zstd -d --rm\`${note}`, {
     position: { origin: file },

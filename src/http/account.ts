@@ -125,7 +125,6 @@ interface AccountParts
   readonly login: Secret | undefined;
 }
 
-/** Receives the requests and waits of one run. */
 interface AccountProgress {
   readonly onRequest: () => void;
   readonly onWait: OnWait;
@@ -296,10 +295,6 @@ function limitsOf(settings: Settings, service: Limits): Limits {
   return ofEachFamily(all, rates => rates.map(rate => partOfRate(rate, shard)));
 }
 
-/**
- * Returns the rate for a contract that allows this many requests per minute. Returns no rate if the contract
- * is not known.
- */
 function perMinute(requests: number | undefined): readonly Rate[] {
   return requests === undefined ? [] : [{ requests, perMs: MINUTE }];
 }

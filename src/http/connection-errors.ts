@@ -2,7 +2,6 @@ import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http';
 import { ConnectionError, type ConnectionFailure } from '../base/errors.js';
 import type { HttpProxy } from './http-proxy.js';
 
-/** Explains the error codes of connections that could not be established. */
 const REFUSED: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
   ENOTFOUND: 'the host does not exist',
@@ -12,7 +11,6 @@ const REFUSED: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'it did not answer in time',
 };
 
-/** The proxy did not connect to the target. */
 export class ProxyFailure extends Error {
   readonly retryable: boolean;
 
@@ -63,7 +61,6 @@ export function brokenConnection(cause: Error, way: Way, hasBegun: boolean): Con
   );
 }
 
-/** Creates the error for a connection on which nothing arrived for `ms` milliseconds. */
 export function stalledConnection(way: Way, ms: number, hasBegun: boolean): ConnectionError {
   const what = hasBegun ? `sent nothing for ${ms} ms` : `did not begin to answer within ${ms} ms`;
   return new ConnectionError(`${described(way)} ${what}`, { ...shown(way), failure: 'stalled' });
@@ -78,7 +75,6 @@ export function cutResponse(url: string, what: string, cause?: unknown): Connect
   });
 }
 
-/** Creates the error for a proxy that cannot be reached, or that does not answer as a proxy should. */
 export function unusableProxy(proxy: HttpProxy, cause: Error): ProxyFailure {
   if (cause instanceof ProxyFailure) return cause;
   const code = codeOf(cause);
@@ -98,7 +94,6 @@ export function unusableProxy(proxy: HttpProxy, cause: Error): ProxyFailure {
   });
 }
 
-/** Creates the error for a proxy that refuses a CONNECT request. */
 export function refusedTunnel(
   { url, variable, authorization }: HttpProxy,
   status: number,
@@ -135,7 +130,6 @@ function codeOf(error: Error): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
 }
 
-/** Describes why the TLS handshake failed. Returns `undefined` for codes that have nothing to do with TLS. */
 function handshakeFailure(code: string): string | undefined {
   if (/^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/.test(code))
     return `the server does not answer in TLS (${code}). If it speaks plain HTTP, use http:// instead, which is for servers of this machine only`;

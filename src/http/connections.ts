@@ -6,7 +6,6 @@ import { type HttpProxy, proxyFor } from './http-proxy.js';
 /** The maximum number of idle connections that are kept for each origin. */
 const MAX_IDLE = 32;
 
-/** A connection to an origin. It handles one request at a time. */
 export interface Connection {
   readonly origin: string;
   readonly proxy: HttpProxy | undefined;
@@ -31,7 +30,6 @@ export class Connections {
     this.#environment = environment;
   }
 
-  /** Returns the proxy for a target. Throws the same errors as the function `proxyFor`. */
   proxyFor(target: URL): HttpProxy | undefined {
     return proxyFor(target, this.#environment);
   }
@@ -48,15 +46,11 @@ export class Connections {
     else this.destroy(connection);
   }
 
-  /** Closes a connection, which aborts its request. */
   destroy({ client, opening }: Connection): void {
     opening.abort();
     client.destroy().catch(() => {});
   }
 
-  /**
-   * Closes the idle connections. Requests that are running continue, and new connections can still be opened.
-   */
   async close(): Promise<void> {
     const idle = [...this.#idle.values()].flat();
     this.#idle.clear();

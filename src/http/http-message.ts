@@ -14,7 +14,6 @@ export interface HttpRequest {
   readonly isSignedUrl?: boolean | undefined;
   /** Returns the `Authorization` header for each try. If absent, the Basic credentials are sent. */
   readonly authorize?: (() => string | undefined) | undefined;
-  /** The permit of the account's rate limiter for this request. */
   readonly permit?: Permit | undefined;
   /**
    * Returns advice for the user about an error with this status. If this function is absent or returns

@@ -4,11 +4,9 @@ import { OptionError } from '../base/errors.js';
 import { isLoopback } from '../base/is-loopback.js';
 import { Secret } from '../base/secret.js';
 
-/** A proxy that an environment variable names. */
 export interface HttpProxy {
   /** The address of the proxy, without credentials. */
   readonly url: URL;
-  /** The environment variable that names the proxy. */
   readonly variable: string;
   /** The value of the header `Proxy-Authorization`. */
   readonly authorization: Secret | undefined;

@@ -147,7 +147,6 @@ async function opened<S extends Socket>(
   }
 }
 
-/** Returns the host name of a URL. Removes the brackets around an IPv6 address. */
 function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '');
 }

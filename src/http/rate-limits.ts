@@ -59,7 +59,6 @@ export const LIMITS: Limits = {
   engagement: [],
 };
 
-/** Returns an object with the result of `make` for the rates of each family. */
 export function ofEachFamily<T>(
   limits: Limits,
   make: (rates: readonly Rate[]) => T,
@@ -74,7 +73,6 @@ export function ofEachFamily<T>(
 /** No rates for any family. For a local service with relaxed limits. */
 export const NO_LIMITS: Limits = ofEachFamily(LIMITS, () => []);
 
-/** For each family, the option that replaces the rates of the service. */
 export const RATE_LIMITS: OptionTable<Partial<Limits>> = ofEachFamily(LIMITS, () =>
   special<readonly Rate[]>(
     'rates to keep',
@@ -189,7 +187,6 @@ export class RateLimiter {
     return permit;
   }
 
-  /** The rates of the account, and the rate that the service has named in a response. */
   get rates(): readonly Rate[] {
     return this.#learned === undefined ? this.#rates : [...this.#rates, this.#learned];
   }

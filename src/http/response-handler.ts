@@ -29,7 +29,6 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
   #begin: (head: { status: number; headers: ResponseHeaders }) => void = () => {};
   #refuse: (error: unknown) => void = () => {};
   #hasBegun = false;
-  /** The bytes that have arrived but have not been read yet. */
   readonly #body = new Channel<Buffer>(READ_AHEAD, chunk => chunk.length);
   #watch: NodeJS.Timeout | undefined;
 

@@ -53,7 +53,6 @@ export interface Retrying {
   readonly waitMs: number;
 }
 
-/** The parts of an account that `retry` uses. */
 export interface RetryAccount {
   readonly retry: RetryPolicy;
   readonly timing: Timing;
@@ -100,7 +99,6 @@ export async function waitForRetry(
   await account.timing.sleep(waitMs, signal).finally(end);
 }
 
-/** Returns how many milliseconds to wait before the next try. Returns `undefined` if there is no next try. */
 function waitAfter(
   error: MillraceError,
   attempts: number,

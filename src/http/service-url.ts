@@ -47,7 +47,6 @@ export function serviceUrl(
   return url;
 }
 
-/** The settings that hold the Basic credentials. */
 const LOGIN: readonly SettingName[] = ['email', 'password'];
 
 /**

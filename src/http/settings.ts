@@ -7,7 +7,6 @@ import { Secret } from '../base/secret.js';
 import { isShard, parseShard, SHARD_VARIABLE, type Shard } from '../base/shard.js';
 import { withoutMark } from '../json/byte-codes.js';
 
-/** The values that the caller may give, for each kind of setting. */
 interface GivenValues {
   readonly url: string;
   readonly origins: readonly string[];
@@ -18,7 +17,6 @@ interface GivenValues {
   readonly shard: Shard;
 }
 
-/** The values after the checks, for each kind of setting. */
 interface CheckedValues extends Omit<GivenValues, 'url' | 'secret'> {
   readonly url: URL;
   readonly secret: Secret;
@@ -127,19 +125,16 @@ export const SETTINGS = {
 
 export type SettingName = keyof typeof SETTINGS;
 
-/** The names of the settings that are addresses. */
 export type UrlSettingName = {
   [Name in SettingName]: (typeof SETTINGS)[Name]['kind'] extends 'url' ? Name : never;
 }[SettingName];
 
-/** The options of `account` that are settings. */
 export type SettingOptions = {
   readonly [Name in keyof typeof SETTINGS]?:
     | GivenValues[(typeof SETTINGS)[Name]['kind']]
     | undefined;
 };
 
-/** The settings after they were checked. */
 export type Settings = {
   readonly [Name in keyof typeof SETTINGS]?:
     | CheckedValues[(typeof SETTINGS)[Name]['kind']]
@@ -148,7 +143,6 @@ export type Settings = {
 
 const LIST = Object.entries(SETTINGS) as readonly [SettingName, Setting][];
 
-/** The settings whose addresses may receive Basic credentials. */
 export const BASIC_ADDRESSES = LIST.filter(([, { basic }]) => basic).map(([name]) => name);
 
 /**
@@ -162,7 +156,6 @@ export function isSafeAddress(url: URL, insecureOrigins: readonly string[] = [])
   );
 }
 
-/** Describes the environment variables that can provide a setting, for messages. */
 export function variablesOf(name: SettingName): string {
   const { env, endpoint }: Setting = SETTINGS[name];
   return endpoint ? `${env}, or ${SETTINGS.url.env} for all addresses` : env;

@@ -36,12 +36,10 @@ export class ServiceClock {
     this.#given = given;
   }
 
-  /** The number of responses that have been passed to `learn`. */
   get responses(): number {
     return this.#responses;
   }
 
-  /** Whether this process knows the service's time without asking. */
   get isGiven(): boolean {
     return this.#given !== undefined;
   }
