@@ -13,10 +13,6 @@ import { blocksOf, pageNamed, root } from '../pages.js';
 import { isNightly } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
-/**
- * The ways in which a call can fail. The request or the response is lost, or the script is killed
- * before or after the call.
- */
 type Mishap = 'request lost' | 'answer lost' | 'killed before' | 'killed after';
 
 /**

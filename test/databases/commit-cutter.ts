@@ -9,7 +9,6 @@ export interface CutOptions {
 }
 
 export class CommitCutter {
-  /** The number of connections cut so far. */
   cuts = 0;
   readonly #server: net.Server;
   readonly #sockets = new Set<net.Socket>();

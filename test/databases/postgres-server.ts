@@ -13,10 +13,8 @@ import { SmallDisk } from '../jetstream/small-disk.js';
 /** The folder of the server programs. Debian does not add it to PATH. */
 const PROGRAMS = findPrograms();
 
-/** Whether PostgreSQL is installed. Tests are skipped if not. */
 export const hasPostgres = PROGRAMS !== undefined;
 
-/** The reason shown for skipped tests. */
 export const INSTALL_POSTGRES =
   'needs PostgreSQL, which tests start themselves: apt-get install postgresql';
 
@@ -30,9 +28,7 @@ export interface PostgresOptions {
   readonly megabytes?: number;
 }
 
-/** A PostgreSQL server on a loopback port, with its own data folder. */
 export class PostgresServer {
-  /** Whether this machine lets the server have a separate disk. */
   static readonly canHaveDisk: boolean =
     USER !== undefined && spawnSync('unshare', ['--mount', 'true']).status === 0;
 
@@ -41,7 +37,6 @@ export class PostgresServer {
   readonly #port: number;
   #child: ChildProcess | undefined;
 
-  /** Creates the data folder and starts the server. */
   static async open({ megabytes }: PostgresOptions = {}): Promise<PostgresServer> {
     const disk = megabytes === undefined ? undefined : await SmallDisk.mount(megabytes, true);
     // The server's user must be able to enter every parent folder.
@@ -73,7 +68,6 @@ export class PostgresServer {
     return this.#port;
   }
 
-  /** Returns the environment variables that PostgreSQL clients read. */
   env(port = this.#port): Readonly<Record<string, string>> {
     return {
       PGHOST: '127.0.0.1',
@@ -107,7 +101,6 @@ export class PostgresServer {
     }
   }
 
-  /** Kills the server and all its processes with SIGKILL, as a crash would. */
   async kill(): Promise<void> {
     const child = this.#child;
     if (child?.pid === undefined || child.exitCode !== null) return;

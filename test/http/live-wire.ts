@@ -11,9 +11,6 @@ import {
 } from '../../src/base/time.js';
 import { type Received, type Reply, status } from './scripted-server.js';
 
-/**
- * Returns the compressed bytes of a stream. Each message ends in CRLF and is flushed separately.
- */
 export async function wireOf(
   messages: readonly string[],
   { trailer = true } = {},
@@ -38,7 +35,6 @@ export async function wireOf(
   return pieces;
 }
 
-/** Sends the head of a stream's response. */
 export function begin(response: ServerResponse): void {
   response.writeHead(200, {
     'content-type': 'application/json; charset=utf-8',
@@ -48,14 +44,12 @@ export function begin(response: ServerResponse): void {
   response.flushHeaders();
 }
 
-/** Writes the bytes and waits until they are sent. */
 export function send(response: ServerResponse, bytes: Buffer): Promise<void> {
   return new Promise(resolve => {
     response.write(bytes, () => resolve());
   });
 }
 
-/** Replies with a stream of these messages that ends cleanly. */
 export function stream(messages: readonly string[]): Reply {
   return async response => {
     begin(response);
@@ -85,7 +79,6 @@ export interface WirePost {
  */
 const LONG = 'snö ☃ 😀 "info" {"info":{"message":"Replay Request Completed"}}';
 
-/** Creates `perMinute` posts for each minute, with ids above 2^53 and multi-byte text. */
 export function wirePosts({ from, to }: Window, perMinute = 2, text = LONG): WirePost[] {
   const posts: WirePost[] = [];
   for (let minute = from; minute < to; minute += MINUTE)
@@ -109,12 +102,10 @@ export function windowOf({ url }: Received): Window {
   return { from, to };
 }
 
-/** Returns the posts within the window of a request. */
 export function within(posts: readonly WirePost[], window: Window): WirePost[] {
   return posts.filter(({ minute }) => window.from <= minute && minute < window.to);
 }
 
-/** Replies to every replay request with all posts of its window. */
 export function wholeReplay(posts: readonly WirePost[]): Reply {
   return async (response, request) => {
     const found = within(posts, windowOf(request)).map(({ json }) => json);

@@ -17,7 +17,6 @@ const PASSWORD = 'canary:p@ss';
 const service = createService({ postsPerMinute: 20, limits: 'relaxed' });
 let addresses: Addresses;
 let certificate: Certificate;
-/** A TLS server in front of the service. */
 let front: Server;
 let frontPort: number;
 

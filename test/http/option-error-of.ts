@@ -1,7 +1,6 @@
 import { expect } from 'vitest';
 import { OptionError } from '../../src/base/errors.js';
 
-/** Returns the `OptionError` that the call throws. */
 export function optionErrorOf(act: () => unknown): OptionError {
   try {
     act();

@@ -4,7 +4,6 @@ import { ScriptedServer } from './scripted-server.js';
 /** This host is not the local machine, so requests to it go through a proxy. */
 export const PROXIED_HOST = 'search.example';
 
-/** Starts a server, and a proxy whose tunnels lead to that server. */
 export async function proxiedServer() {
   const server = await new ScriptedServer().start();
   const proxy = await new ProxyServer(Number(new URL(server.url).port)).start();

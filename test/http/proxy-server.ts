@@ -11,7 +11,6 @@ export type Tunnel = (socket: Duplex, request: IncomingMessage) => unknown;
  * for.
  */
 export class ProxyServer {
-  /** The target and credentials of every CONNECT request. */
   readonly asked: { readonly target: string; readonly authorization: string | undefined }[] = [];
   readonly sockets = new Set<Duplex>();
   /** What to do with the next tunnels, in order. When the list is empty, `otherwise` is used. */
@@ -22,10 +21,6 @@ export class ProxyServer {
   readonly #server: Server;
   readonly #isTls: boolean;
 
-  /**
-   * @param port The port that all tunnels lead to.
-   * @param tls If given, clients connect to the proxy over TLS.
-   */
   constructor(port: number, tls?: { readonly key: string; readonly cert: string }) {
     this.#isTls = tls !== undefined;
     this.#server = tls === undefined ? createServer() : createTlsServer(tls);
@@ -107,19 +102,14 @@ export function refuse(code: number, ...headers: readonly string[]): Tunnel {
   };
 }
 
-/** Never answers a CONNECT request. */
 export const stalledProxy: Tunnel = socket => untilClosed(socket);
 
-/** Closes the connection instead of answering CONNECT. */
 export const closingProxy: Tunnel = socket => socket.destroy();
 
-/** Answers CONNECT with something that is not HTTP. */
 export const babblingProxy: Tunnel = socket => socket.end('SSH-2.0-OpenSSH\r\n');
 
-/** Accepts CONNECT but forwards nothing. */
 export const deafTunnel: Tunnel = socket => untilClosed(socket).write(ESTABLISHED);
 
-/** Accepts CONNECT, and closes the tunnel when it receives bytes. */
 export const closingTunnel: Tunnel = socket => {
   socket.write(ESTABLISHED);
   socket.once('data', () => socket.destroy());

@@ -11,10 +11,6 @@ import type { ProxyServer } from './proxy-server.js';
 import { json, type ScriptedServer } from './scripted-server.js';
 import { settled, VirtualTime } from './virtual-time.js';
 
-/**
- * Returns the largest number of moments within any `perMs` milliseconds. The end of such a span is
- * exclusive.
- */
 function mostIn(moments: readonly number[], perMs: number): number {
   const sorted = moments.toSorted((a, b) => a - b);
   return Math.max(

@@ -5,7 +5,6 @@ import { JsonMembers } from '../../src/http/read-json.js';
 const ORIGIN = 'https://usage.test/x';
 const of = (value: unknown) => new JsonMembers(value, 'a usage report', ORIGIN);
 
-/** Returns the result of `read`, or the message of its error. */
 function outcome(read: () => unknown): unknown {
   try {
     return read();

@@ -8,7 +8,6 @@ import { accountFor, CANARY, errorOf, serveEachTest, server } from './served-req
 
 serveEachTest();
 
-/** Creates a response whose body arrives in pieces of a few bytes. */
 function responseOf(text: string, type = 'application/json'): HttpResponse {
   async function* pieces() {
     const bytes = Buffer.from(text);

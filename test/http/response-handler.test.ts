@@ -48,7 +48,6 @@ describe('a response', () => {
     const answer = await get(accountFor({ timeouts: { silenceMs: 300 } }));
     const body = answer.body[Symbol.asyncIterator]();
     expect((await body.next()).done).toBe(false);
-    // The consumer is busy and does not read.
     await server.closed();
     expect(await errorOf(body.next() as Promise<unknown>)).toMatchObject({ failure: 'stalled' });
   });

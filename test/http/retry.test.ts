@@ -41,9 +41,6 @@ const http = (status: number, retryAfterMs?: number): HttpError =>
 const broken = (failure: 'refused' | 'reset' | 'stalled' | 'cut'): ConnectionError =>
   new ConnectionError(failure, { failure, url: 'https://host.test/' });
 
-/**
- * Calls `retry` with a function that fails with each of these errors in order, and then succeeds.
- */
 async function run(
   errors: readonly unknown[],
   policy: Partial<RetryPolicy> = {},

@@ -7,7 +7,6 @@ interface Held {
   readonly id: bigint;
 }
 
-/** A scripted server with the documented rule endpoints of one stream. */
 export class RulesStream {
   readonly rules = new Map<string, Held>();
   /** Rules whose value contains this string are rejected as invalid. */

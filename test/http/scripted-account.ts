@@ -3,7 +3,6 @@ import { LOGIN } from '../login.js';
 import type { ScriptedServer } from './scripted-server.js';
 import { impatient } from './virtual-time.js';
 
-/** Creates an account for which all addresses lead to one server and all waits end immediately. */
 export function scriptedAccount(server: ScriptedServer, options: AccountOptions = {}): Account {
   return account(
     {

@@ -13,7 +13,6 @@ export interface Received {
 
 export type Reply = (response: ServerResponse, request: Received) => unknown;
 
-/** A server that sends one scripted reply per request and records the requests. */
 export class ScriptedServer {
   readonly received: Received[] = [];
   readonly sockets = new Set<Socket>();
@@ -44,7 +43,6 @@ export class ScriptedServer {
     return this;
   }
 
-  /** Stops the server. Also clears the recorded requests and the remaining replies. */
   async stop(): Promise<void> {
     this.#server.closeAllConnections();
     await new Promise(resolve => this.#server.close(resolve));
@@ -80,7 +78,6 @@ export class ScriptedServer {
   }
 }
 
-/** Replies with a complete JSON response and its Content-Length. */
 export function json(value: unknown, { gzip = false } = {}): Reply {
   return response => {
     const body = Buffer.from(JSON.stringify(value));
@@ -96,10 +93,8 @@ export function status(code: number, body = '', headers: Record<string, string> 
   };
 }
 
-/** Resets the connection before any response. */
 export const reset: Reply = response => response.socket?.resetAndDestroy();
 
-/** Ends the connection in the middle of the body, with a reset or a clean close. */
 export function cut(
   value: unknown,
   how: 'length' | 'chunked' | 'reset' | 'document',
@@ -117,7 +112,6 @@ export function cut(
   };
 }
 
-/** Sends a part of the body, and then nothing more. */
 export function stall(value: unknown): Reply {
   return response => {
     const whole = Buffer.from(JSON.stringify(value));
@@ -125,5 +119,4 @@ export function stall(value: unknown): Reply {
   };
 }
 
-/** Never replies. */
 export const silence: Reply = () => {};

@@ -16,10 +16,8 @@ export const SPELLINGS = [
   Buffer.from(`a@b.c:${CANARY}`).toString('base64'),
 ];
 
-/** The server of the current test. */
 export let server: ScriptedServer;
 
-/** Starts a new server for each test of a file. */
 export function serveEachTest(): void {
   beforeEach(async () => {
     server = await new ScriptedServer().start();

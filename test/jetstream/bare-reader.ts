@@ -33,7 +33,6 @@ export function readPosts(...folders: readonly string[]): PostCounts {
   return counts;
 }
 
-/** Returns which expected posts are missing or duplicated, and which posts were not expected. */
 export function comparePosts(
   expected: PostCounts,
   actual: PostCounts,

@@ -6,7 +6,6 @@ import type { Activity } from '../../src/post/activity.js';
 export interface PublishWork {
   /** The URL of the library's folder, ending in a slash. */
   readonly library: string;
-  /** The folder of stored files. */
   readonly archive: string;
   readonly perSecond: number;
   readonly servers: string[];
@@ -15,7 +14,6 @@ export interface PublishWork {
 
 /** The argument of `jetstream-to-files.ts`, passed as JSON. */
 export interface ConsumeWork {
-  /** The URL of the library's folder, ending in a slash. */
   readonly library: string;
   readonly out: string;
   /** The file to which each gap is appended as a line of JSON. */

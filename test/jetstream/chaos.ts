@@ -13,7 +13,6 @@ import { RestartedScript } from './restarted-script.js';
 import { RouteProxies } from './route-proxies.js';
 import { SmallDisk } from './small-disk.js';
 
-/** A fault that is injected at random moments while posts are published and consumed. */
 export type Fault =
   /** Kills the leader of the stream with SIGKILL. Restarts it after 0 to 3 s. */
   | 'leader'
@@ -32,7 +31,6 @@ export type Fault =
   /** Fills the disk of a node (ENOSPC). Frees space and restarts the node after 1 to 4 s. */
   | 'disk';
 
-/** Stored files to publish, and the posts in them. */
 export interface PostArchive {
   readonly folder: string;
   readonly posts: PostCounts;
@@ -45,7 +43,6 @@ export interface ChaosOptions {
   readonly maxFaults?: number | undefined;
   readonly random: Random;
   readonly archive: PostArchive;
-  /** An empty folder. */
   readonly folder: string;
   /** The URL of the library's folder, ending in a slash. */
   readonly library: URL;
@@ -61,7 +58,6 @@ export interface ChaosOptions {
  */
 const LOSING: readonly Fault[] = ['freeze', 'partition'];
 
-/** Returns whether faults may lose posts. The consumers must report each lost post. */
 export function mayLose(faults: readonly Fault[]): boolean {
   return faults.some(fault => LOSING.includes(fault));
 }
@@ -71,7 +67,6 @@ const CONSUMERS = 2;
 const SUBJECTS = 2 * CONSUMERS;
 const PER_SECOND = 400;
 
-/** Writes an archive of generated posts, one file per minute. */
 export async function writeArchive(folder: string, minutes: number): Promise<PostArchive> {
   await mkdir(folder, { recursive: true });
   for (let minute = 0; minute < minutes; minute++) {
@@ -259,10 +254,7 @@ class Run {
     this.#options.signal.throwIfAborted();
   }
 
-  /**
-   * Returns the gaps that the consumers have reported. If a consumer was killed, it may have
-   * reported a gap twice.
-   */
+  /** Removes duplicates: a consumer that was killed may have reported a gap twice. */
   async gaps(): Promise<readonly JetStreamGap[]> {
     const files = this.outputs.map(out => readFile(gapsOf(out), 'utf8').catch(() => ''));
     const lines = (await Promise.all(files)).join('').split('\n');
@@ -379,7 +371,6 @@ class Run {
     this.counts.hits = (this.counts.hits ?? 0) + 1;
   }
 
-  /** Returns the node that leads the stream. Waits until the stream exists and has a leader. */
   async #leader(): Promise<NatsNode> {
     while (true) {
       this.#options.signal.throwIfAborted();

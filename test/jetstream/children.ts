@@ -5,7 +5,6 @@ import { createInterface } from 'node:readline';
 import { spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 
-/** Runs a script of this folder in a separate process. */
 export class Child {
   readonly process: ChildProcess;
   readonly lines: string[] = [];

@@ -1,6 +1,5 @@
 import { type ConnectionOptions, connect, type NatsConnection } from '@nats-io/transport-node';
 
-/** The arguments of `connecting`. Child processes receive them as JSON. */
 export type ConnectingJson = readonly [
   servers: string | string[],
   login?: Pick<ConnectionOptions, 'user' | 'pass'>,

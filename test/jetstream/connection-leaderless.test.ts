@@ -113,7 +113,6 @@ describe
       });
       const waits: unknown[] = [];
       const running = pipeline(flow, collect(), { progress: ({ wait }) => waits.push(wait) });
-      // At this point, the second server is not running yet.
       await expect.poll(() => waits.length).toBeGreaterThan(0);
       await other.start();
       const server = await connect({ servers: other.url });
@@ -177,10 +176,6 @@ async function answering(
   return [server, () => asked];
 }
 
-/**
- * Returns the answer of a server, with the state of an empty stream and the name of the stream's
- * leader.
- */
 function streamInfo(state: object = {}, cluster: object = { name: 'test', leader: 'n1' }): object {
   return {
     config: { name: 'posts', subjects: ['posts.0'], retention: 'limits', num_replicas: 3 },

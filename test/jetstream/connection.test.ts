@@ -25,14 +25,12 @@ const create = { maxBytes: 64 << 20, shards: 2 };
 
 type Options = Pick<FromJetStreamOptions, 'connection' | 'domain' | 'apiPrefix' | 'maxOutageMs'>;
 
-/** Publishes some posts, reads them and returns how many were read. */
 async function roundTrip(options: Options): Promise<number> {
   const to = { ...options, ...stream };
   await pipeline(numberedSource({ total: 20 }), toJetStream({ ...to, create }));
   return (await pipeline(fromJetStream({ ...to, until: 'caught up' }), collect())).length;
 }
 
-/** Returns how many listeners watch the status of a connection. */
 function watchersOf(connection: NatsConnection): number {
   const { protocol } = unchecked<{ readonly protocol: { readonly listeners: unknown[] } }>(
     connection,
@@ -40,7 +38,6 @@ function watchersOf(connection: NatsConnection): number {
   return protocol.listeners.length;
 }
 
-/** Forwards connections to a server and counts them. */
 class TestProxy {
   connections = 0;
   readonly #port: number;
@@ -92,7 +89,6 @@ class TestProxy {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** Refuses connections for this time. */
   async down(ms: number): Promise<void> {
     const closed = once(this.#server, 'close');
     this.#server.close();

@@ -2,7 +2,6 @@ import { files, pipeline } from 'millrace';
 import { fromJetStream } from 'millrace/jetstream';
 import { type ConnectingJson, connecting } from './connecting.js';
 
-// Reads a stream into files. The options come from the argument.
 const { path, checkpoint, connection, ...options } = JSON.parse(process.argv[2] ?? '{}');
 const written = await pipeline(
   fromJetStream({ ...options, connection: connecting(...(connection as ConnectingJson)) }),

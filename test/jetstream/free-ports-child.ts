@@ -1,4 +1,3 @@
-// Prints free ports, then runs until its input closes.
 import { freePorts } from './free-ports.js';
 
 console.log(JSON.stringify(await freePorts(Number(process.argv[2]))));

@@ -15,7 +15,6 @@ import { numberedId, numberedPosts, numberedSource } from './numbered-posts.js';
 
 const post = () => numberedPosts(900, 901)[0]!.raw;
 
-/** Damaged messages, which any program can publish to a stream. A reader must end with an error. */
 const MESSAGES: readonly (readonly [what: string, Uint8Array, Record<string, string>])[] = [
   ['that is not JSON', Buffer.from('garbage'), {}],
   ['that is truncated', post().subarray(0, -1), {}],
@@ -178,7 +177,6 @@ describe.skipIf(!hasNatsServer)('a JetStream message', () => {
   });
 });
 
-/** Returns the error that a reader reports for a post with these headers. */
 async function errorOf(
   fields: Record<string, string>,
   item?: (payload: Buffer) => unknown,

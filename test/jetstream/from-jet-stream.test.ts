@@ -21,7 +21,6 @@ const to = (node: NatsNode) => ({
 const publish = (node: NatsNode, total: number, options: object = {}) =>
   pipeline(numberedSource({ total }), toJetStream({ ...to(node), create, ...options }));
 
-/** Reads until the end of the stream. Returns the ids and the last cursor. */
 async function readAll(node: NatsNode, options: object = {}) {
   const ids: string[] = [];
   let last: Cursor | undefined;

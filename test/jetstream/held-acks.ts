@@ -35,7 +35,6 @@ export class HeldAcks {
     return `nats://127.0.0.1:${(this.#server.address() as net.AddressInfo).port}`;
   }
 
-  /** Forwards the held acknowledgement. */
   release(): void {
     this.#release();
   }

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { clientFailure } from '../../src/jetstream/jet-stream-errors.js';
 
-/** Creates an error like the one that the NATS client throws for an error response. */
 function apiError(description: string, status: number, code?: number): Error {
   const error = new Error(description);
   error.name = 'JetStreamApiError';

@@ -2,7 +2,6 @@ import { appendFileSync } from 'node:fs';
 import type { ConsumeWork } from './chaos-work.js';
 import { connecting } from './connecting.js';
 
-// Reads a stream into files in a process that tests kill and restart.
 const { library, out, gaps, servers, options } = JSON.parse(process.argv[2] ?? '') as ConsumeWork;
 const { files, pipeline } = (await import(
   new URL('index.js', library).href

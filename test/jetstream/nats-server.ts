@@ -10,10 +10,8 @@ import { spawn } from '../child-processes.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { freePorts } from './free-ports.js';
 
-/** Whether `nats-server` is installed. Tests are skipped if not. */
 export const hasNatsServer = versionOf() !== undefined;
 
-/** The reason shown for skipped tests. */
 export const INSTALL = 'needs nats-server: apt-get install nats-server';
 
 if (!hasNatsServer) console.warn(`test/jetstream ${INSTALL}`);
@@ -24,13 +22,11 @@ export interface NodeOptions {
    * folder
    */
   readonly store?: string | undefined;
-  /** Additional configuration, such as `authorization` or `tls`. */
   readonly config?: string | undefined;
   /** Additional lines of the `jetstream` block, such as `max_file_store: 10MB`. */
   readonly jetstream?: string | undefined;
 }
 
-/** A `nats-server` on a loopback port, with file storage. */
 export class NatsNode {
   readonly name: string;
   readonly port: number;
@@ -92,17 +88,14 @@ export class NatsNode {
     }
   }
 
-  /** Kills the node with SIGKILL, as a crash would. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL');
   }
 
-  /** Stops the node with SIGTERM, as a service manager does. */
   async stop(): Promise<void> {
     await this.#end('SIGTERM');
   }
 
-  /** Pauses the process with SIGSTOP. Its connections stay open. */
   pause(): void {
     this.#child?.kill('SIGSTOP');
   }
@@ -151,9 +144,7 @@ export async function startNode(options: NodeOptions = {}): Promise<NatsNode> {
 }
 
 export interface ClusterOptions {
-  /** The number of nodes. @default 3 */
   readonly size?: number | undefined;
-  /** Returns the options of a node. Nodes are numbered from 0. */
   readonly node?: ((number: number) => NodeOptions) | undefined;
   /**
    * Returns the port on which node `from` reaches the routes of node `to`, such as the port of a
@@ -165,7 +156,6 @@ export interface ClusterOptions {
     | undefined;
 }
 
-/** A cluster of nodes on loopback. */
 export class NatsCluster {
   readonly nodes: readonly NatsNode[];
 
@@ -201,7 +191,6 @@ export class NatsCluster {
     }
   }
 
-  /** Returns the node that leads a stream. During an election, waits for its end. */
   async leaderOf(stream: string): Promise<NatsNode> {
     while (true) {
       const { cluster } = (await this.ask(`$JS.API.STREAM.INFO.${stream}`)) as {
@@ -213,7 +202,6 @@ export class NatsCluster {
     }
   }
 
-  /** Sends a JetStream API request through any running node and returns the response. */
   async ask(
     subject: string,
     request: object = {},

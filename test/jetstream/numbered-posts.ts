@@ -5,12 +5,10 @@ export function numberedPosts(from: number, to: number): Activity[] {
   return Array.from({ length: Math.max(0, to - from) }, (_, index) => numberedPost(from + index));
 }
 
-/** Returns the id of the post with this number. */
 export function numberedId(number: number): string {
   return String(1_752_000_000_000_000_001n + BigInt(number) * 3n);
 }
 
-/** Returns the ids of the first `total` posts. */
 export function numberedIds(total: number): string[] {
   return Array.from({ length: total }, (_, number) => numberedId(number));
 }
@@ -27,11 +25,9 @@ export interface NumberedOptions {
   readonly total: number;
   /** The number of posts in a batch. Each batch ends with a cursor. @default 50 */
   readonly size?: number;
-  /** Called before each batch. */
   readonly before?: (from: number) => unknown;
 }
 
-/** Creates a source of numbered posts. It delivers them in order, and with cursors. */
 export function numberedSource({ total, size = 50, before }: NumberedOptions): Flow<Activity> {
   return new Flow(
     async function* ({ resume, signal }) {

@@ -8,7 +8,6 @@ import { unchecked } from '../unchecked.js';
 const connection = () => Promise.reject(new Error('connected'));
 const needed = { connection, stream: 'posts', subject: 'posts' };
 
-/** For each option, wrong values that JavaScript callers may pass. */
 type Wrong = Readonly<Record<string, readonly unknown[]>>;
 
 const CONNECTION: Wrong = {

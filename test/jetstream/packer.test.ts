@@ -118,7 +118,6 @@ describe('items that wait to be packed into a message', () => {
     tags: [],
   });
 
-  /** Returns the ids in each message that is sent immediately. */
   function sentAtOnce(options: Partial<typeof OPTIONS>, ids: readonly string[]): string[][] {
     const sent: string[][] = [];
     const batches = new SubjectBatches(

@@ -7,7 +7,6 @@ import { connecting } from './connecting.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 import { numberedSource } from './numbered-posts.js';
 
-/** Returns the server configuration that the JetStream page shows. */
 function pageConfig(): string {
   const [config] = blocksOf(pageNamed('src/jetstream/README.md'), 'text');
   if (config === undefined) throw new Error('The page has no permissions');

@@ -58,13 +58,13 @@ const sent = fc.array(
 );
 
 /**
- * Simulates the stream. Returns its messages, and those acknowledged messages that it does not
- * contain.
+ * Simulates the servers. `stored` lists every message that has arrived, even if the servers have
+ * then lost it. `stream` lists what readers find, including copies.
  */
 function streamOf(all: readonly Sent[]) {
   const next = KEYS.map(() => 0);
   const series = KEYS.map(() => 1);
-  /** The messages in transit, in the order in which they will arrive. */
+  /** The messages in transit, in the order in which they were sent. */
   const flying: { message: Message; arrival: number; sent: Sent }[] = [];
   const stream: Message[] = [];
   const stored: { message: Message; isLost: boolean }[] = [];

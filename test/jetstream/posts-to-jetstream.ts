@@ -1,7 +1,6 @@
 import type { PublishWork } from './chaos-work.js';
 import { connecting } from './connecting.js';
 
-// Publishes stored posts in a process that tests kill and restart.
 const { library, archive, perSecond, servers, options } = JSON.parse(
   process.argv[2] ?? '',
 ) as PublishWork;

@@ -11,10 +11,8 @@ import { unchecked } from '../unchecked.js';
 const KEY = 'posts';
 const START = Date.UTC(2024, 0, 1);
 
-/** The ways in which the servers can treat a request. */
 type Behavior = 'in order' | 'lost answer' | 'not applied' | 'older state' | 'lost state';
 
-/** A key-value bucket. Its servers may lose requests, responses and states. */
 class Bucket {
   /** The behaviour for the next requests. Later requests are answered normally. */
   readonly next: Behavior[];
@@ -62,7 +60,6 @@ function named(name: string): Error {
   return Object.assign(new Error(name), { name });
 }
 
-/** A connection that retries temporary errors without waiting. */
 const connection = unchecked<JetStreamConnection>({
   maxPayload: 1 << 20,
   signal: new AbortController().signal,

@@ -12,11 +12,9 @@ import { numberedId, numberedPosts, numberedSource } from './numbered-posts.js';
 
 const TOTAL = 400;
 
-/** Generates a run that ends before all posts are published. */
 const run = fc.record({
-  /** The post at which the run is aborted. */
   stopAt: fc.nat(TOTAL),
-  /** Whether the server is killed at the same post. */
+  /** Whether the server is killed at `stopAt`. */
   kills: fc.boolean(),
   commitIntervalMs: fc.constantFrom(0, 600_000),
   maxInFlight: fc.integer({ min: 1, max: 300 }),
@@ -131,7 +129,6 @@ function twoPosts(sent: () => unknown) {
   );
 }
 
-/** Resolves when the only publisher that writes to a subject has committed a cursor. */
 async function committed(subject: string, at: number): Promise<void> {
   await manageStreams(node, async ({ streams }) => {
     while (true) {

@@ -57,7 +57,6 @@ describe.skipIf(!hasNatsServer)('the reader of a subject', () => {
 
 type Messages = Awaited<ReturnType<typeof readAgain>>;
 
-/** Returns the messages that one publisher has sent to one subject, by position. */
 function replica(positions: readonly number[], publisher = 'one'): Messages {
   return unchecked<Messages>(
     positions.map(position => {

@@ -3,7 +3,6 @@ import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { outputOf, spawn } from '../child-processes.js';
 
-/** A script in a separate process. Each time a test kills it, it restarts. */
 export class RestartedScript {
   /** Resolves to the script's output when it ends by itself. Rejects if it fails. */
   readonly ended: Promise<string>;
@@ -28,12 +27,10 @@ export class RestartedScript {
     return this.#child?.pid;
   }
 
-  /** Sends a signal. Returns whether the script was running. */
   signal(signal: NodeJS.Signals): boolean {
     return this.#child?.kill(signal) ?? false;
   }
 
-  /** Kills the script permanently. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.signal('SIGKILL');

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
-/** How the network between two nodes fails. */
 export type Cut =
   /** Forwards nothing until the cut ends. Both sides keep their connections. */
   | 'silent'
@@ -15,24 +14,20 @@ export type Cut =
 export class RouteProxies {
   readonly #links: Link[] = [];
 
-  /** Returns the port on which node `from` reaches node `to`. */
   readonly routePort = async (from: number, to: number, port: number): Promise<number> => {
     const link = new Link(from, to, port);
     this.#links.push(link);
     return link.listen();
   };
 
-  /** Cuts a node off from all others, in both directions. */
   cutOff(node: number, cut: Cut): void {
     for (const link of this.#links) if (link.from === node || link.to === node) link.cut(cut);
   }
 
-  /** Ends all cuts. */
   heal(): void {
     for (const link of this.#links) link.heal();
   }
 
-  /** The number of bytes forwarded so far. */
   get bytes(): number {
     return this.#links.reduce((sum, { bytes }) => sum + bytes, 0);
   }

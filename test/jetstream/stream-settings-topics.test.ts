@@ -25,7 +25,6 @@ function post(number: number): Activity {
 
 const TOTAL = 400;
 
-/** Delivers posts in batches of 20. Each batch has a cursor. */
 function source(before?: (from: number) => void): Flow<Activity> {
   return new Flow(
     async function* ({ resume }) {

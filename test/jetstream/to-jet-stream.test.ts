@@ -32,10 +32,6 @@ const to = (node: NatsNode) => ({
   subject: 'posts',
 });
 
-/**
- * Returns the id of the process that is publishing or has published last. Returns undefined before
- * the first process has published.
- */
 async function publisherOf(node: NatsNode): Promise<string | undefined> {
   const connection = await connect({ servers: node.url });
   try {
@@ -47,15 +43,11 @@ async function publisherOf(node: NatsNode): Promise<string | undefined> {
   }
 }
 
-/** Returns the ids of the posts that a reader gets, sorted. */
 async function idsIn(node: NatsNode): Promise<string[]> {
   const read = await pipeline(fromJetStream({ ...to(node), until: 'caught up' }), collect());
   return read.map(({ id }) => id).toSorted();
 }
 
-/**
- * Delivers 200 posts. Among them are a post with more than 8,000 bytes and a post without an id.
- */
 function withDamaged(fails: boolean): Flow<Activity> {
   const large = `{"created_at":"Wed Jan 31 23:59:00 +0000 2024","id":7,"text":"${'x'.repeat(8000)}"}`;
   const damaged = [large, '{"text":"no id"}'].map(text => new Activity(Buffer.from(text)));

@@ -12,7 +12,6 @@ const ORIGIN = 'a.json.gz';
 
 const fileOf = (info: object) => gzipSync(`{"id":1}\n${JSON.stringify({ info })}\n`);
 
-/** Returns the result of a thread that has scanned the file. */
 const decoded = (info: object) =>
   unchecked({ messages: [Buffer.from(JSON.stringify({ info }))], rows: { count: 1 } });
 

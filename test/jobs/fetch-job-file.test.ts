@@ -17,7 +17,6 @@ function plant(served: JobServer, times: number, fault: (file: Buffer) => Reply)
   return hit.map(file => file.segment);
 }
 
-/** A file of several MB whose first line is damaged. */
 const LARGE_AND_DAMAGED = largeFile(6_000_000, ['{"id":1']);
 
 const LINE_WITHOUT_END = gzipSync(Buffer.alloc(80 * 1024 * 1024, ' '));
@@ -51,7 +50,6 @@ const FAULTS: Record<string, (file: Buffer) => Reply> = {
   'unavailable (503)': () => status(503, '', { 'retry-after': '1' }),
 };
 
-/** Returns all strings in an error and in its causes. */
 function secretsOf(error: unknown): string[] {
   const texts: string[] = [];
   for (let at = error; at instanceof Error; at = at.cause)

@@ -4,7 +4,6 @@ import type { ScriptedServer } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
 import { LOGIN } from '../login.js';
 
-/** Creates an account of a scripted server. It has no rate limits, and waits end immediately. */
 export function jobAccount({ url }: ScriptedServer, options: AccountOptions = {}): Account {
   return account(
     {

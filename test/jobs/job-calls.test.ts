@@ -8,7 +8,6 @@ import { acme, JOB, listed, methods, PATH, QUOTE, server, setUpServer } from './
 
 setUpServer();
 
-/** Returns `JOB` with the current time as `requestedAt`. */
 const newJob = (of: object = {}) => ({ ...JOB, requestedAt: new Date().toISOString(), ...of });
 
 describe('creating a job', () => {

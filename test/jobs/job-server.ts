@@ -38,14 +38,12 @@ export interface JobServer {
   readonly server: ScriptedServer;
   readonly files: readonly ServedFile[];
   readonly lines: readonly string[];
-  /** The number of requests for each data file, by segment. */
   readonly fetched: Map<string, number>;
   /**
    * For each file, a function that returns a replacement for the response. `before` is the number
    * of earlier requests for the file.
    */
   readonly faults: Map<string, (before: number, whole: ServedFile) => Reply | undefined>;
-  /** The number of requests for the list of files. */
   listings: number;
   /** The addresses in the first `expired` lists of files are expired. */
   expired: number;
@@ -53,9 +51,6 @@ export interface JobServer {
   stop(): Promise<void>;
 }
 
-/**
- * Creates job files spread evenly over one day. Each has a line per post and a final `info` line.
- */
 export function servedFiles(
   count: number,
   { posts = 3, info = true }: { posts?: number; info?: boolean } = {},

@@ -12,7 +12,6 @@ const acme = account({ historicalUrl, account: 'acme', publisher: 'twitter', ...
 // the measured memory would include it.
 // @ts-expect-error: undici declares the types of its main module only.
 await import('undici/lib/dispatcher/client.js');
-// The memory that the process uses before the run.
 const before = peakMemory();
 let kept = 0;
 const read = await pipeline(

@@ -37,15 +37,11 @@ export async function expectWhole(): Promise<void> {
     ).toEqual(gzip);
 }
 
-/**
- * Stops the server that `setUpJobServer` has started, and serves a job with other files or totals.
- */
 export async function serveInstead(options: JobServerOptions): Promise<void> {
   await served.stop();
   served = await jobServer(options);
 }
 
-/** Before each test of a file, serves a job and creates an empty folder for it. */
 export function setUpJobServer(): void {
   beforeEach(async () => {
     folder = await temporaryFolder();

@@ -39,7 +39,6 @@ export async function download(served: JobServer, options: JobFilesOptions = {})
   }
 }
 
-/** After each test of a file, stops the servers that `start` created. */
 export function stopServersAfterTests(): void {
   afterEach(async () => {
     for (const served of running.splice(0)) await served.stop();

@@ -29,10 +29,6 @@ afterEach(async () => {
   await service?.stop();
 });
 
-/**
- * Creates a job in the local service, and waits until it is delivered. The faults are planted
- * before the job is created.
- */
 async function delivered(faults: readonly Fault[] = [], options: ServiceOptions = {}) {
   service = createService({ limits: 'relaxed', jobDwellMs: 0, ...options });
   const addresses = await service.start();

@@ -9,7 +9,6 @@ export let server: ScriptedServer;
 
 export const acme = (options?: AccountOptions) => jobAccount(server, options);
 
-/** A job as the service returns it. */
 export const JOB = {
   title: 'snow',
   account: 'acme corp',
@@ -39,7 +38,6 @@ export const listed = (...jobs: object[]) =>
 export const methods = () =>
   server.received.map(({ method, url }) => `${method} ${url.replace(PATH, '')}`);
 
-/** Starts a server before each test of a file and stops it afterwards. */
 export function setUpServer(): void {
   beforeEach(async () => {
     server = await new ScriptedServer().start();

@@ -10,7 +10,6 @@ export type Row = Readonly<Record<string, string>>;
  */
 export type Domain = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
 
-/** A combination of values that is not possible. */
 export interface Conflict {
   readonly reason: string;
   /**
@@ -23,7 +22,6 @@ export interface Conflict {
 }
 
 export interface Rules {
-  /** Stages that are part of every combination. */
   readonly always: readonly string[];
   readonly conflicts: readonly Conflict[];
   /**
@@ -43,7 +41,6 @@ export type Pair = readonly [string, string];
 
 export interface Covering {
   readonly rows: readonly Row[];
-  /** The number of pairs of values to cover. `missing` lists the pairs that no row contains. */
   readonly pairs: number;
   readonly missing: readonly Pair[];
 }
@@ -246,7 +243,6 @@ function canMeet(a: string, b: string): boolean {
   return !isWithout(a, b) && !isWithout(b, a);
 }
 
-/** Returns whether a row has all these values, each written as `stage.option=value`. */
 export function hasValues(row: Row, values: readonly string[]): boolean {
   return values.every(value => row[keyOf(value)] === nameOf(value));
 }

@@ -3,13 +3,11 @@ import { Activity } from '../../src/post/activity.js';
 import type { Row } from './covering-rows.js';
 import { DELETED, EDITED, isPost, type Post, type StoredFile } from './stored-input.js';
 
-/** A post as it leaves the operators of the pipeline. */
 export interface Item extends Post {
   readonly isMasked: boolean;
   readonly tag?: string;
 }
 
-/** Returns the files that the source reads with these options, in order. */
 export function filesRead(row: Row, files: readonly StoredFile[]): StoredFile[] {
   const isMatched = (name: string) =>
     row['localFiles.match'] === 'not given' ||
@@ -22,7 +20,6 @@ export function filesRead(row: Row, files: readonly StoredFile[]): StoredFile[] 
   return files.filter(({ name }) => isMatched(name) && isOfShard(name));
 }
 
-/** Returns the items that the sinks should get from these files with these options. */
 export async function itemsOf(row: Row, files: readonly StoredFile[]): Promise<Item[]> {
   const posts = files.flatMap(({ lines }) => lines.filter(isPost));
   let items: Item[] = posts.map(post => ({ ...post, isMasked: false }));
@@ -30,7 +27,6 @@ export async function itemsOf(row: Row, files: readonly StoredFile[]): Promise<I
   return items;
 }
 
-/** Returns the operators that these options select, in order. */
 export function stagesOf(row: Row): StageName[] {
   const [last, ...others] = (Object.keys(STAGES) as StageName[]).toReversed();
   const before = row['flow.(order)'] === 'reversed' ? others : others.toReversed();

@@ -16,16 +16,13 @@ export const SERVER_DOMAIN = 'pairs';
 export const TOPICS = ['even', 'odd'];
 const MAX_BYTES = 1 << 20;
 
-/** Returns the topic of a post. One in three posts has no topic. */
 export const topicOf = (id: string): string | undefined => TOPICS[Number((BigInt(id) / 3n) % 3n)];
 
-/** Returns the message that the option `payload` creates for a post. */
 export const sentOf = (id: string) => `{"id":${id},"text":"sent"}`;
 
 const created = (more: Partial<ToJetStreamOptions<Activity>['create']> = {}) =>
   is({ maxBytes: MAX_BYTES, shards: 2, ...more });
 
-/** An item that the option `item` creates. */
 export interface MadeItem {
   readonly made: string;
 }

@@ -3,15 +3,10 @@ import { type Conflict, type Domain, hasValues, type Rules } from './covering-ro
 import { RULES, START } from './service-input.js';
 import { calls, date, domainOf, is, numbers, unset, type ValuesOfStages } from './values.js';
 
-/** The time range of the jobs. It covers four files. */
 export const JOB_START = START;
 export const JOB_END = START + 40 * MINUTE;
 export const JOB_FILES = 4;
 
-/**
- * The values to try for the options of `jobs.run` and `jobs.download`. A test fails if an option is
- * missing here.
- */
 const signal = { ...unset, given: is(0) };
 
 /** The values to try for the options of `jobs.run` and `jobs.download`. A test fails if an option is missing here. */
@@ -29,7 +24,6 @@ export const JOB_VALUES: ValuesOfStages = {
     toDate: date(JOB_END),
     dataFormat: { original: is('original'), activity_streams: is('activity_streams') },
     rules: { 'with tags': is(RULES), 'without tags': is(RULES.map(({ value }) => ({ value }))) },
-    // Whether `decide` returns a promise.
     decide: { 'at once': is(0), later: is(0) },
     pollIntervalMs: numbers(5),
     onStatus: calls('onStatus'),
@@ -46,7 +40,6 @@ export const JOB_VALUES: ValuesOfStages = {
   },
 };
 
-/** Options that have the same value in every test. */
 export const FIXED_OF_JOBS: readonly string[] = ['run.title', 'download.folder'];
 
 export const JOB_DOMAIN: Domain = domainOf(JOB_VALUES);

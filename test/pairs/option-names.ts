@@ -14,10 +14,6 @@ export async function optionNames(call: (options: never) => unknown): Promise<st
   return [];
 }
 
-/**
- * Returns the options that a test table lists for a stage.
- * @param fixed Options that have the same value in every test, such as `search.query`.
- */
 export function listedOptions(
   stage: string,
   values: ValuesOfStages,

@@ -42,14 +42,12 @@ const READ = 50;
 const READ_OF_TOPIC = 20;
 const STOPPED = new Error('stopped');
 const MAX_RUNS = 4;
-/** A post without an id. */
 const DAMAGED = new Activity(Buffer.from('{"text":"no id"}'));
 
 let node: NatsNode;
 let shared: NatsConnection;
 let manager: JetStreamManager;
 
-/** Starts the server that all tests use. */
 export async function startJetStream(): Promise<void> {
   node = await startNode({ jetstream: `domain: ${SERVER_DOMAIN}` });
   shared = await connecting(node.url)();
@@ -61,7 +59,6 @@ export async function stopJetStream(): Promise<void> {
   await node[Symbol.asyncDispose]();
 }
 
-/** Reads the stream, or one shard of it, into a separate sink. */
 class Reader {
   readonly shard: { readonly index: number; readonly of: number } | undefined;
   readonly file: string;
@@ -73,7 +70,6 @@ class Reader {
     this.file = path.join(folder, `part${index ?? ''}.jsonl`);
   }
 
-  /** Returns the items that were read, one string per item. */
   async items(row: Row): Promise<string[]> {
     if (row['flow.(sink)'] === 'committed')
       return this.target.rows.map(item =>
@@ -86,12 +82,10 @@ class Reader {
   }
 }
 
-/** One combination of options under test: its stream, and the connections that it has opened. */
 export class JetStreamRow {
   readonly row: Row;
   readonly seen = new Map<string, unknown[]>();
   readonly readers: readonly Reader[];
-  /** Whether the last run of the publisher has opened its source. */
   isOpened = false;
   /** The name of the stream, which is also the prefix of its subjects. */
   readonly #name: string;
@@ -105,15 +99,10 @@ export class JetStreamRow {
     this.readers = isHalved ? [1, 2].map(index => new Reader(folder, index)) : [new Reader(folder)];
   }
 
-  /**
-   * Whether the library has closed all connections that it has opened, and has left the shared
-   * connection open.
-   */
   get hasClosedOwn(): boolean {
     return this.#opened.every(connection => connection.isClosed()) && !shared.isClosed();
   }
 
-  /** The number of connections that the library has opened. */
   get connections(): number {
     return this.#opened.length;
   }
@@ -222,7 +211,6 @@ export class JetStreamRow {
     await (isShared ? shared : this.#opened.at(-1))?.reconnect();
   }
 
-  /** Returns the items that all readers together must get, one string per item. */
   expected(): string[] {
     const { row } = this;
     const isSent = row['toJetStream.payload'] === 'given';

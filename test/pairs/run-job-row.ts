@@ -18,7 +18,6 @@ import { optionsIn } from './values.js';
 
 const STOPPED = new Error('stopped');
 const MAX_RUNS = 4;
-/** The position of the file at which the download is stopped. */
 const STOPPED_AT = 2;
 
 /**
@@ -95,10 +94,6 @@ function order(row: Row, title: string, run: number): Promise<DeliveredJob> {
   );
 }
 
-/**
- * Calls `jobs.download`. Only the first call may be stopped.
- * @param run The position of the call, starting at 1. It is 0 for a call that is not stopped.
- */
 function download(
   row: Row,
   job: DeliveredJob,
@@ -150,7 +145,6 @@ async function untilComplete<T>(mayStop: boolean, call: (run: number) => Promise
   }
 }
 
-/** Cuts or removes a file that a stopped download has left, if the row says so. */
 async function spoil(row: Row, folder: string): Promise<void> {
   const [name] = (await readdir(folder, { recursive: true })).filter(one => one.endsWith('.gz'));
   if (name === undefined) return;
@@ -159,10 +153,6 @@ async function spoil(row: Row, folder: string): Promise<void> {
   if (row['flow.(folder)'] === 'a file is gone') await rm(file);
 }
 
-/**
- * Checks that the folder has all files of the job or of its shard, and that each file has its
- * posts.
- */
 async function checkFolder(row: Row, folder: string, verdict: JobVerdict): Promise<void> {
   const part = ['1/2', '2/2'].indexOf(row['download.shard'] ?? '');
   const numbers = Array.from({ length: JOB_FILES }, (_, number) => number).filter(
@@ -191,7 +181,6 @@ async function checkFolder(row: Row, folder: string, verdict: JobVerdict): Promi
   expect(verdict).toMatchObject({ missing, files: { delivered: numbers.length } });
 }
 
-/** Returns the id, text and tags of each post in a file. */
 function postsIn(gzip: Buffer): unknown[][] {
   return gunzipSync(gzip)
     .toString()

@@ -45,12 +45,10 @@ import {
 import { isIncremental, optionOf, SERVICE_VALUES, sourceOf } from './service-values.js';
 import { hasCheckpoint, optionsIn } from './values.js';
 
-/** The first run is aborted after this many items. */
 const ABORTED_AFTER = 7;
 const ABORTED = new Error('aborted');
 const MAX_RUNS = 20;
 
-/** One combination of options under test: its outputs and the calls of its functions. */
 export class ServiceRow {
   readonly row: Row;
   readonly seen = new Map<string, unknown[]>();
@@ -66,7 +64,6 @@ export class ServiceRow {
     this.out = path.join(folder, 'out');
   }
 
-  /** The number of requests that the runs have sent. */
   get requests(): number {
     return requests() - this.#requestsBefore;
   }
@@ -150,7 +147,6 @@ export class ServiceRow {
     return optionsIn(this.row, stage, SERVICE_VALUES, context);
   }
 
-  /** Returns the contents of each sink, one string per item. */
   async items(): Promise<Readonly<Record<string, readonly string[]>>> {
     const { row } = this;
     return {
@@ -251,10 +247,6 @@ async function tryIn(run: ServiceRow): Promise<void> {
   await check(run, isIncremental(row) ? [NOW, LATER] : [NOW]);
 }
 
-/**
- * Plants the faults that these options require in every run. In the first run, also plants the
- * fault that stops it.
- */
 function plantFaults(row: Row, isFirst: boolean): void {
   const { faults } = service;
   if (row['jobFiles.(totals)'] === 'wrong')
@@ -265,7 +257,6 @@ function plantFaults(row: Row, isFirst: boolean): void {
   if (row['flow.(stop)'] === 'the service fails') faults.plant(faultOf(row));
 }
 
-/** Returns the fault that stops the first run. Its kind depends on the source. */
 function faultOf(row: Row): Fault {
   const always = { kind: 'status', status: 503, times: 'always', skip: 1 } as const;
   switch (sourceOf(row)) {

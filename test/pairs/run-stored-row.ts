@@ -72,7 +72,6 @@ export async function tombstonesOfPairs(): Promise<Tombstones> {
   return tombstones;
 }
 
-/** One combination of options under test: its input, its outputs and the calls of its functions. */
 export class RowRun {
   readonly row: Row;
   readonly seen = new Map<string, unknown[]>();
@@ -228,7 +227,6 @@ export class RowRun {
     return optionsIn(this.row, stage, VALUES, context);
   }
 
-  /** Returns the contents of the outputs, by their path relative to the folder of outputs. */
   async outputs(): Promise<Map<string, Buffer>> {
     const { disk, out } = this;
     if (disk !== undefined)
@@ -367,7 +365,6 @@ function groupsOf<T>(
   return groups;
 }
 
-/** Returns the prefix of the name of the file to which an item belongs. */
 function keyOf(item: Item, template: string): string {
   switch (template) {
     case '{day}':

@@ -26,7 +26,6 @@ function refuses(
   };
 }
 
-/** Declares that a source refuses `values` together with each of the values in `refused`. */
 const refusesBeside = (
   source: string,
   option: string | undefined,
@@ -195,7 +194,6 @@ const CONFLICTS: readonly Conflict[] = [
   },
 ];
 
-/** Returns whether `compliance` never ends with these options. The row may be incomplete. */
 const isEndless = (row: Row): boolean =>
   row['compliance.until'] === 'not given' ||
   (row.compliance === 'yes' && row['take.(count)'] === '5');
@@ -211,7 +209,6 @@ function mayHaveCheckpoint(row: Row): boolean {
     : row['files.checkpoint'] !== 'not given' || row.tee === undefined;
 }
 
-/** Values that keep the posts of a job on the main thread. */
 const ON_MAIN_THREAD = [
   'flow.(stop)=abort',
   'activities.onMessage=given',

@@ -34,7 +34,6 @@ export function hasLiveEvent(row: Row): boolean {
   );
 }
 
-/** Adds the totals to a post. A post of another author gets an error instead of totals. */
 function withTotals(item: string, row: Row): string {
   const { likes, isOfUser } = POSTS.find(({ id }) => item.startsWith(id))!;
   if (!isOfUser) return `${item} ${totalsText(undefined)} 1`;
@@ -46,7 +45,6 @@ function withTotals(item: string, row: Row): string {
   return `${item} ${totalsText(totals)} 0`;
 }
 
-/** Prints totals together with the types of their counts. */
 export function totalsText(totals: object | undefined): string {
   return Object.entries(totals ?? {})
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
@@ -56,16 +54,11 @@ export function totalsText(totals: object | undefined): string {
 
 const has = (word: string) => (post: Post) => post.text.includes(word);
 
-/** Prints a post with the tags of the rules that it matches. */
 function tagged(post: Post): string {
   const tags = RULES.map(({ tag }) => tag).filter(tag => has(tag)(post));
   return [post.id, post.text, ...tags.toSorted()].join(' ');
 }
 
-/**
- * Returns the items that a source delivers.
- * @param before The time of the previous run, for an incremental source.
- */
 function sourceItems(row: Row, now: number, before: number | undefined): string[] {
   const { from, to } = windowOf(row, now, before);
   const posts = POSTS.filter(({ at }) => from <= at && at < to);

@@ -8,7 +8,6 @@ import { createService, type Service } from '../../src/service/index.js';
 import { type AccessToken, accessToken, requestToken } from '../../src/users/sign-in-steps.js';
 import { timingOf } from '../replay/service-timing.js';
 
-/** The time range of all tests: the six hours after midnight. */
 export const START = Date.UTC(2026, 10, 20);
 export const END = START + 6 * HOUR;
 /**
@@ -17,17 +16,14 @@ export const END = START + 6 * HOUR;
 export const NOW = END + 40 * MINUTE;
 export const LATER = NOW + 5 * HOUR;
 
-/** A post of the service. The expected items are computed from these fields. */
 export interface Post {
   readonly id: string;
   readonly text: string;
   readonly at: number;
   readonly likes: number;
-  /** Whether the author is the user who has signed in. */
   readonly isOfUser: boolean;
 }
 
-/** 45 posts in the time range of the tests, one every 8 minutes, and 20 posts after it. */
 export const POSTS: readonly Post[] = [START, END + 50 * MINUTE].flatMap((from, later) =>
   Array.from({ length: later === 0 ? 45 : 20 }, (_, index) => {
     const at = from + 4 * MINUTE + index * 8 * MINUTE;
@@ -68,7 +64,6 @@ const eventsFrom = (start: number, first: number): readonly Event[] =>
 /** The events before the first run, and the events between the first run and the later run. */
 export const EVENTS = [eventsFrom(EVENTS_START, 1000), eventsFrom(LATER - HOUR, 2000)] as const;
 
-/** The id of the event that happens during the first run. */
 export const LIVE_ID = '3000';
 
 const USER = { id: '7', handle: 'ann', name: 'Ann' };
@@ -76,14 +71,12 @@ const USER = { id: '7', handle: 'ann', name: 'Ann' };
 const jsonOf = ({ id, at }: Event): string =>
   `{"delete":{"status":{"id":${id},"id_str":"${id}","user_id":1,"user_id_str":"1"},"timestamp_ms":"${at}"}}`;
 
-/** The time range of the job, which has eight files with ten posts each. */
 export const JOB = { from: START, to: START + 80 * MINUTE };
 
 let addresses: Awaited<ReturnType<Service['start']>>;
 let sent = 0;
 
 export let service: Service;
-/** The access token of the user whose posts have totals. */
 export let token: AccessToken | undefined;
 export let job: DeliveredJob;
 
@@ -100,7 +93,6 @@ export const acme = (): Account =>
     {},
   );
 
-/** Starts the service that all tests use, signs in the user, and orders the job. */
 export async function startService(): Promise<void> {
   service = createService({
     ...{ limits: 'relaxed', heartbeatMs: 50, jobDwellMs: 0 },
@@ -126,17 +118,14 @@ export async function startService(): Promise<void> {
 
 export const stopService = (): Promise<void> => service.stop();
 
-/** Removes all events except for those before the first runs. */
 export function resetEvents(): void {
   service.compliance.replace(EVENTS[0].map(event => ({ at: event.at, json: jsonOf(event) })));
 }
 
-/** Adds the events between the first runs and the later run. */
 export function injectLaterEvents(): void {
   for (const event of EVENTS[1]) service.compliance.inject(jsonOf(event), event.at);
 }
 
-/** Sends an event to connected clients. */
 export function injectLiveEvent(): void {
   service.compliance.inject(jsonOf({ id: LIVE_ID, at: service.clock.now() }));
 }

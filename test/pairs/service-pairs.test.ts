@@ -83,7 +83,6 @@ describe('the tested combinations of options for sources of a service', () => {
 
 let asked: ReturnType<typeof askedOfThreads>;
 
-/** Returns whether threads decode the files of a job. */
 function usesThreads(row: Row): boolean {
   const { values, others } = SERVICE_RULES.alone;
   return (

@@ -15,7 +15,6 @@ import {
 
 const shard: Values = { ...unset, '1/2': is({ index: 1, of: 2 }), '2/2': is({ index: 2, of: 2 }) };
 
-/** Returns the options that `search`, its variant with rules, and `counts` share. */
 const query = (source: string): ValuesOfStages[string] => ({
   product: { '30day': is('30day'), fullarchive: is('fullarchive') },
   fromDate: { ...date(START), ...unset },
@@ -81,7 +80,6 @@ export const SERVICE_VALUES: ValuesOfStages = {
     totals: { ...unset, require: is('require'), report: is('report') },
     onVerdict: calls('onVerdict'),
     shard,
-    // Whether the service states the right totals for the files.
     '(totals)': { right: is(0), wrong: is(0) },
   },
   gunzip: { plain: { ...unset, refuse: is('refuse') }, maxBytes: numbers(1e6) },
@@ -143,7 +141,6 @@ export const SOURCES = [
   'jobFiles',
   'compliance',
 ] as const;
-/** The operators that decode the files of a job to posts. */
 export const DECODING = ['gunzip', 'jsonLines', 'activities'] as const;
 
 export const sourceOf = (row: Row): (typeof SOURCES)[number] =>
@@ -152,7 +149,6 @@ export const sourceOf = (row: Row): (typeof SOURCES)[number] =>
 export const optionOf = (row: Row, option: string): string | undefined =>
   row[`${sourceOf(row)}.${option}`];
 
-/** Returns whether the next run continues where the previous run has ended. */
 export const isIncremental = (row: Row): boolean =>
   optionOf(row, 'incremental') === 'true' || optionOf(row, 'until') === 'caught up';
 

@@ -13,7 +13,6 @@ export function completed(given: Row, domain: Domain, { always }: Rules): Row {
   return row;
 }
 
-/** Returns the values that are not the first value of their option. */
 function notFirst(row: Row, domain: Domain, { always }: Rules): Row {
   const isFirst = ([key, value]: readonly [string, string]) => {
     const [stage = '', option = ''] = key.split('.');

@@ -3,7 +3,6 @@ import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Row } from './covering-rows.js';
 
-/** A post of the input. `expected.ts` uses these fields. */
 export interface Post {
   readonly id: string;
   readonly raw: string;
@@ -69,7 +68,6 @@ function large(number: number, more: string): Post {
 
 export const isPost = (line: Line): line is Post => 'id' in line;
 
-/** Returns whether these options make a sink write a file of damaged records. */
 export function hasDamagedFile(row: Row): boolean {
   return Object.entries(row).some(([key, value]) => key.endsWith('.damaged') && value === 'given');
 }
@@ -113,7 +111,6 @@ export function storedFiles(row: Row): StoredFile[] {
   ];
 }
 
-/** Writes an input file, or only its first part if `isCut` is set. */
 export async function store(
   folder: string,
   file: StoredFile,

@@ -21,7 +21,6 @@ afterAll(() => tombstones.close());
 
 const post = new millrace.Activity(Buffer.from('{"id":1}'));
 
-/** For each stage, a function that creates it. */
 const CALLS: Readonly<Record<string, (options: never) => unknown>> = {
   pipeline: o => millrace.pipeline(post as never, millrace.collect(), o),
   localFiles: o => millrace.localFiles('x', o),
@@ -95,10 +94,6 @@ describe('the tested combinations of options for stored files', () => {
   });
 });
 
-/**
- * Returns whether these options make a sink use threads, and none of them keeps the posts on the
- * main thread.
- */
 function usesThreads(row: Row): boolean {
   const { values, others } = RULES.alone;
   return (

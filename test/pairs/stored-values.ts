@@ -17,7 +17,6 @@ import {
 export const postOf = (item: Activity | Routed): Activity =>
   'activity' in item ? item.activity : item;
 
-/** Returns the options that all file sinks have. */
 const written = (sink: string, extension: string): ValuesOfStages[string] => ({
   path: {
     'one file': ({ out }) => `${out}/${sink}/all.${extension}`,
@@ -316,7 +315,6 @@ const CONFLICTS: readonly Conflict[] = [
   },
 ];
 
-/** Values that keep the posts of stored files on the main thread. */
 const ON_MAIN_THREAD: readonly (readonly string[])[] = [
   ...[
     'flow.(stop)=abort',

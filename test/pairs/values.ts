@@ -1,11 +1,8 @@
 import { formatTimestamp } from '../../src/base/time.js';
 import type { Domain, Row } from './covering-rows.js';
 
-/** The data that may be needed to create the value of an option. */
 export interface Context {
-  /** The folder of outputs. */
   readonly out: string;
-  /** Records a call of a user function. */
   readonly saw: (what: string, value: unknown) => void;
   /** The position of the run, starting at 1. */
   readonly run: number;
@@ -41,7 +38,6 @@ export const date = (time: number): Values => ({
  */
 export type ValuesOfStages = Readonly<Record<string, Readonly<Record<string, Values>>>>;
 
-/** Returns the value names of each option. The first name of an option is its simplest value. */
 export function domainOf(values: ValuesOfStages): Domain {
   return Object.fromEntries(
     Object.entries(values).map(([stage, options]) => [
@@ -63,7 +59,6 @@ function namesOf(values: Values): readonly string[] {
   return list.toSorted((a, b) => isFirst(b) - isFirst(a));
 }
 
-/** Returns the options to pass to a stage, with the values that `row` names. */
 export function optionsIn(
   row: Row,
   stage: string,
@@ -79,7 +74,6 @@ export function optionsIn(
   );
 }
 
-/** Returns whether a later run with these options can continue where the previous run ended. */
 export function hasCheckpoint(row: Row): boolean {
   return (
     row.committed === 'yes' ||
