@@ -1,5 +1,4 @@
-// Imported as a namespace, because a named import would make the bundler rename Millrace's own
-// `pipeline`.
+// Not a named import, because the bundler would then rename Millrace's own `pipeline`.
 import streams from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { DataError } from '../base/errors.js';
@@ -73,7 +72,6 @@ export function checkDecodedFile(file: Buffer, decoded: DecodedFile): CheckedFil
   return problemOf(info, posts) === undefined ? result(file.length, { posts, info }) : undefined;
 }
 
-/** The size of the chunks of inflated bytes. */
 const INFLATED_BYTES = 256 * 1024;
 
 /**
@@ -127,10 +125,6 @@ function notWhole(origin: string, byteOffset: number, cause?: unknown): DataErro
   });
 }
 
-/**
- * Describes what is wrong with the `info` line of a file. Returns `undefined` if the line is correct or
- * absent.
- */
 function problemOf(info: InfoMessage | undefined, posts: number): string | undefined {
   const stated = info?.activityCount ?? posts;
   if (stated !== posts) return `The file has ${posts} posts, but its \`info\` line says ${stated}`;
@@ -141,7 +135,6 @@ function problemOf(info: InfoMessage | undefined, posts: number): string | undef
 
 interface PostCount {
   readonly posts: number;
-  /** The `info` line, if the file has one. */
   readonly info: InfoMessage | undefined;
 }
 

@@ -209,7 +209,6 @@ async function storeFiles(
   return lastError;
 }
 
-/** Returns a function that calls `call` only once for each string. */
 function eachOnce(call: (text: string) => Promise<void>): (text: string) => Promise<void> {
   const called = new Map<string, Promise<void>>();
   return text => {

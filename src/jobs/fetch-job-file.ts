@@ -9,7 +9,6 @@ import { sendRequest } from '../http/request.js';
 import { retry } from '../http/retry.js';
 import type { JobFile, JobFileList } from './job-file-list.js';
 
-/** The maximum number of tries for one file, including the first. */
 const MAX_ATTEMPTS = 5;
 
 /**
@@ -32,16 +31,14 @@ export type Fetched<T> =
   | { readonly file: JobFile; readonly error: Error };
 
 interface Fetching<T> {
-  /** The caller's signal. It ends all fetches. */
   readonly signal: AbortSignal;
-  /** How many calls of `limit` may run at the same time. */
   readonly concurrency: number;
   /**
    * Outcomes are yielded in order, so a fetched file may have to wait for an earlier file. This is how many
    * files may wait, in addition to the files that are being fetched.
    */
   readonly ahead: number;
-  /** Fetches a file. The signal is aborted when fetching ends for all files. */
+  /** The signal is aborted when fetching ends for all files. */
   readonly fetch: (file: JobFile, limit: LimitFunction, signal: AbortSignal) => Promise<T>;
 }
 
@@ -98,7 +95,6 @@ export async function* fetchJobFiles<T>(
   }
 }
 
-/** Requests a file of a job once. Resolves to the result of `read`, which reads the response. */
 type RequestFile = <R>(read: (answer: HttpResponse) => Promise<R>) => Promise<R>;
 
 /**

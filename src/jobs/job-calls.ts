@@ -276,7 +276,6 @@ function read<T>(
   return request(account, { method: 'GET', url, family: 'jobReads', signal }, parse);
 }
 
-/** Accepts or rejects the quote of a job. */
 function decide(
   account: Account,
   name: JobName,

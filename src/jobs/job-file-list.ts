@@ -50,12 +50,10 @@ export class JobFileList {
     this.shard = shard;
   }
 
-  /** The shard, and how many files it has. `undefined` if the list contains all files of the job. */
   get part(): { readonly shard: Shard; readonly files: number } | undefined {
     return this.shard && { shard: this.shard, files: this.files.length };
   }
 
-  /** Returns the current URL of a file. */
   addressOf({ name }: JobFile): URL {
     const url = this.#urls.get(name);
     if (url === undefined)

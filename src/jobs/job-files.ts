@@ -68,7 +68,6 @@ const MAX_INFLATED_BYTES = 12 * 1024 * 1024;
  * files may wait, in addition to the files that are being downloaded.
  */
 const WAITING_FILES = 2;
-/** The options that `jobFiles` and `jobs.download` share. */
 export const DOWNLOAD_OPTIONS = {
   concurrency: whole('files that are downloaded at the same time', { min: 1, max: 64, default: 6 }),
   totals: oneOf('what to do about other totals', ['require', 'report'], 'require'),
@@ -315,7 +314,6 @@ const START: DownloadState = {
   missing: [],
 };
 
-/** Converts between download states and cursors for one list of files. */
 export function downloadCursors({ basis: { job }, files, shard }: JobFileList) {
   let digest = shard === undefined ? '' : shardName(shard);
   /** The digest at index n covers the names of the first n files. */

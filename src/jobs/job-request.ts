@@ -151,7 +151,6 @@ export function titleWithRules({ title, rules }: CheckedJobRequest): string {
   return `${plainTitle(title)} (rules ${digest})`;
 }
 
-/** Returns a title without the digest of the rules. */
 export function plainTitle(title: string): string {
   return title.replace(DIGEST, '');
 }

@@ -49,7 +49,6 @@ export interface Delivered {
   readonly files: number;
   readonly bytes: number;
   readonly posts: number;
-  /** The minutes that the `info` lines of the files report as possibly incomplete. */
   readonly suspectMinutes: readonly string[];
   /** The names of the files that could not be fetched. */
   readonly missing: readonly string[];

@@ -159,7 +159,6 @@ export function uuidOf(job: JobName): string {
   return uuid;
 }
 
-/** Returns the uuid that the URL of a job contains. */
 export function uuidIn(jobURL: string): string | undefined {
   return /\/jobs\/([A-Za-z0-9_-]+)(?:\.json|\/|$)/.exec(jobURL)?.[1];
 }

@@ -147,7 +147,7 @@ function parseRule(detail: JsonMembers): CreatedRule {
   };
 }
 
-/** Parses the name of a format. `activity-streams` is an older spelling of `activity_streams`. */
+/** `activity-streams` is an older spelling of `activity_streams`. */
 function formatOf(text: string | undefined): Format | undefined {
   if (text === 'original') return text;
   return text === 'activity_streams' || text === 'activity-streams'

@@ -221,7 +221,6 @@ async function readJob(
   }
 }
 
-/** Throws if the job has ended without being delivered. */
 function throwIfEnded(job: Job): void {
   if (job.status === 'failed')
     throw ended(

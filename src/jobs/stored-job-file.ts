@@ -18,7 +18,6 @@ const MAX_FILE_IN_MEMORY = 4 * 1024 * 1024;
 /** A complete and undamaged file that is waiting to be delivered. */
 export interface StoredJobFile extends CheckedFile {
   readonly origin: string;
-  /** The decoded posts of the file, if the check has decoded it. */
   readonly decoded?: DecodedFile | undefined;
   /** Returns the bytes of the file. Used if the file is not decoded. */
   blocks(): AsyncIterable<Buffer>;
@@ -54,11 +53,9 @@ export function memoryBudget(bytes: number): MemoryBudget {
   };
 }
 
-/** Decodes a file at most once. */
 export interface DecodeOnce {
   /** Whether threads hold the decoded contents. Threads limit their own memory. */
   readonly inThreads: boolean;
-  /** Decodes the file. Resolves to `undefined` if it cannot be decoded. */
   decode(file: FileContent, origin: string): Promise<DecodedFile | undefined>;
 }
 

@@ -75,12 +75,10 @@ async function* chunks<T>(
   }
 }
 
-/** Items that wait until their chunk is full. */
 class Held<T> {
   readonly #count: number;
   #items: T[] = [];
   #origin: string | undefined;
-  /** The cursor after the items that are waiting. */
   #cursor: Cursor | undefined;
   #fullInARow = 0;
   /** When the first item of the chunk arrived, as a value of `performance.now()`. */
@@ -121,7 +119,6 @@ class Held<T> {
     return { items: full, cursor, origin: from };
   }
 
-  /** Returns the items that are waiting, and the cursor after them. */
   rest(): Batch<readonly T[]> {
     const batch = { items: this.isEmpty ? [] : [this.#take()], origin: this.#origin };
     const cursor = batch.items.length === 0 ? undefined : this.#cursor;

@@ -88,9 +88,6 @@ export function matchRules(
   });
 }
 
-/**
- * Adds the matching rules to posts. Returns the changed rows, and the number of matching rules of each row.
- */
 async function matchedBy(matcher: RuleMatcher, rows: Rows) {
   const matches = new Uint32Array(rows.count);
   const posts = new Map<number, Activity>();
@@ -108,10 +105,7 @@ interface RowRules {
   readonly dropUnmatched: boolean;
 }
 
-/**
- * The number of rules that each row matches. Reading this column also writes the matching rules into the
- * posts.
- */
+/** Reading this column also writes the matching rules into the posts. */
 export const MATCHES: RecordColumnKind<Uint32Array, RowRules> = {
   name: 'matches',
   create: options => rows => matchRows(rows, options),
@@ -170,7 +164,6 @@ class MatchedPosts {
     return this.#out.subarray(0, this.#end);
   }
 
-  /** Copies a post and inserts its matching rules. Returns the number of rules that it matches. */
   match(row: number, post: PostBytes, dropUnmatched: boolean): number {
     const { content, start, end } = post;
     const matcher = this.#matcher;

@@ -97,7 +97,6 @@ function hashOf({ high, low }: { readonly high: number; readonly low: number }, 
   return mixed(mixed(mixed(seed + 1) ^ high) ^ low);
 }
 
-/** Returns the hash of an id. If the id is not a 64-bit integer, hashes its characters. */
 function hashOfText(text: string, id: IdNumber, seed: number): number {
   if (id.parse(text)) return hashOf(id, seed);
   let hash = seed + 1;

@@ -73,7 +73,6 @@ function rateOf(options: ThrottleOptions): { readonly items: number; readonly pe
   throw optionError('throttle', 'perSecond', 'or `items` and `perMs` must be given, but not both');
 }
 
-/** Waits until `performance.now()` reaches `time`. */
 async function waitUntil(
   time: number,
   signal: AbortSignal,

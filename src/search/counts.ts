@@ -32,7 +32,6 @@ export interface CountBucket {
   readonly count: number;
 }
 
-/** The lengths of buckets in milliseconds. */
 const BUCKET_LENGTHS = { day: DAY, hour: HOUR, minute: MINUTE };
 
 /** Options of `counts`: the query, its window, and the length of the buckets. */
@@ -77,11 +76,7 @@ export function counts(account: Account, options: CountsOptions): Flow<CountBuck
   return sourceFlow(step, run => runQuery(query, makeResults, run));
 }
 
-/**
- * Creates the functions that parse and check the pages of one run of `counts`.
- *
- * @param isWhole Whether the run started at the first page.
- */
+/** @param isWhole Whether the run started at the first page. */
 function bucketResults(bucket: Bucket, params: Params, isWhole: boolean): Results<CountBucket> {
   const lengthMs = BUCKET_LENGTHS[bucket];
   const coverage = bucketCoverage(lengthMs);

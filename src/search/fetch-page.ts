@@ -9,10 +9,9 @@ import { ElementSplitter } from '../json/element-splitter.js';
 import type { Damaged } from '../json/records.js';
 import { type Params, type Query, SPAN_30DAY } from './query.js';
 
-/** A function that parses one element of `results`. It throws a `DataError` if the element is damaged. */
+/** Throws a `DataError` if the element of `results` is damaged. */
 export type ParseElement<T> = (bytes: Buffer, url: string) => T;
 
-/** One response to a search or counts request. */
 export interface Page<T> {
   readonly items: readonly T[];
   readonly damaged: readonly Damaged[];

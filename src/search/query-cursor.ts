@@ -8,7 +8,6 @@ import { isCount, isFlag, isText, type Json, optional, shaped } from '../json/ty
 import type { Page } from './fetch-page.js';
 import type { Query } from './query.js';
 
-/** The progress of a search or count. A cursor stores it. */
 export interface QueryPosition {
   /** The index of the current slice. Slice 0 is the newest. A query without slices has only slice 0. */
   readonly slice: number;
@@ -22,7 +21,6 @@ export interface QueryPosition {
   /** The total number of items that all runs have delivered so far. */
   readonly items: number;
   readonly pages: number;
-  /** Whether every page was delivered. */
   readonly done: boolean;
   /** The time of the last delivered item, in epoch milliseconds. */
   readonly reached: number | undefined;
@@ -83,7 +81,6 @@ export function advance<T>(
   };
 }
 
-/** Returns the cursor for a position. It includes the request to which the position belongs. */
 export function cursorOf({ source, identity }: Query, position: QueryPosition): Cursor {
   const { next, reached, window, ...counts } = position;
   return {

@@ -86,10 +86,8 @@ export interface QueryGap extends Dates {
   readonly reason: 'expired';
 }
 
-/** The parameters of a request as they are sent. */
 export type Params = Readonly<Record<string, string | number>>;
 
-/** The limits for the results of a query, and the number of slices into which the window is divided. */
 export interface Bounds {
   readonly limit: number;
   readonly pages: number;
@@ -116,14 +114,12 @@ export interface OptionRole {
    * saved position, and `checkpoint` means only the checkpoints of sinks.
    */
   readonly identifies?: 'cursor' | 'checkpoint';
-  /** The command-line flag for this option. If absent, the command has no flag for it. */
+  /** If absent, the command has no flag for the option. */
   readonly flag?: FlagDetails;
 }
 
-/** The table of the options of searches, or of counts. */
 export type OptionRows = Readonly<Record<string, Option<unknown> & OptionRole>>;
 
-/** Creates a row of a table of options. */
 export function row<const Role extends OptionRole, Checked extends Option<unknown>>(
   role: Role,
   option: Checked,
@@ -169,7 +165,6 @@ export const MIN_RESULTS = 10;
 /** How far back `30day` goes, in milliseconds. */
 export const SPAN_30DAY = 31 * DAY;
 
-/** The table of the options that searches and counts share. */
 export const QUERY_OPTIONS = {
   query: row(
     { isParameter: true, identifies: 'cursor' },
@@ -294,7 +289,6 @@ type EndpointOption = {
     : never;
 }[keyof typeof QUERY_OPTIONS];
 
-/** Returns the options that select the endpoint. */
 export function endpointOptions(
   options: Pick<QueryOptions, EndpointOption>,
 ): Pick<QueryOptions, EndpointOption> {

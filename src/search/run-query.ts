@@ -90,11 +90,9 @@ export async function* runQuery<T>(
 
 interface Start {
   readonly position: QueryPosition;
-  /** The cursor that the position was read from, if any. */
   readonly resume: Cursor | undefined;
 }
 
-/** Runs the window from the end of the last run to the newest searchable minute. */
 async function* runNextWindow<T>(
   query: Query,
   { position: last, resume }: Start,
@@ -119,7 +117,6 @@ async function* runNextWindow<T>(
   }
 }
 
-/** Returns a query with the dates of a window that an earlier request or run has fixed. */
 export function withDates(query: Query, { fromDate = '', toDate = '' }: Partial<Dates>): Query {
   return { ...query, params: { ...query.params, fromDate, toDate } };
 }
@@ -289,7 +286,6 @@ function fixWindow(fixed: Partial<Dates>, echoed: Partial<Dates>, origin: string
   return { ...echoed, ...fixed };
 }
 
-/** Returns the requests of a query: a single request, or one for each slice, newest slice first. */
 export async function requestsOf(
   query: Query,
   window: Partial<Dates>,
@@ -309,7 +305,6 @@ export async function requestsOf(
   return sliceDates(dates, slices).map(slice => ({ ...params, ...slice }));
 }
 
-/** Returns the window that all slices together cover. */
 export function wholeWindow(slices: readonly Params[]): Partial<Dates> {
   return { fromDate: String(slices.at(-1)?.fromDate), toDate: String(slices[0]?.toDate) };
 }

@@ -27,7 +27,6 @@ export interface PackedQueries {
 /** A callback that gets the queries of a run before the first request. */
 export type OnQueries = (packed: PackedQueries) => unknown;
 
-/** A search for rules that has passed all checks. */
 export interface PackedSearch {
   readonly packed: readonly PackedQuery[];
   /** The queries in `packed`, ready to run. */
@@ -43,7 +42,6 @@ export interface PackedSearch {
   readonly makeResults: () => Results<Activity>;
 }
 
-/** Returns a hash of the rules and of the queries that they were packed into. */
 export function packingId(rules: readonly Rule[], packed: readonly PackedQuery[]): string {
   const hash = createHash('sha256');
   for (const { value, tag = null, id = null } of rules)
@@ -56,7 +54,6 @@ function sizes(rules: number, queries: number): string {
   return `${rules} ${rules === 1 ? 'rule' : 'rules'} in ${queries} ${queries === 1 ? 'query' : 'queries'}`;
 }
 
-/** The progress of a search for rules. */
 interface State {
   /** The index of the query that is being fetched. Equals the number of queries if all are complete. */
   readonly query: number;
@@ -125,7 +122,6 @@ async function* runWindow(
   return state.first;
 }
 
-/** Returns a query with the window of the first query, if that window is known. */
 function inWindow({ queries }: PackedSearch, index: number, { at, first }: State): Query {
   const [firstQuery] = queries;
   const query = queries[index] as Query;
@@ -159,7 +155,6 @@ function stateAfter(
   return { ...state, query: next, at: undefined };
 }
 
-/** Converts an error in one query to an error of the whole search for rules. */
 function stopped(
   search: PackedSearch,
   index: number,

@@ -270,7 +270,6 @@ const RULES_HAVE_NO = {
   pages: 'cannot be combined with `rules`, whose queries come one after the other: use `budget`',
 };
 
-/** Returns the queries of one run with a shared budget. */
 function withBudget(queries: readonly Query[], budget: Budget): Query[] {
   const spending = new Spending(budget, Number(queries[0]?.params.maxResults));
   return queries.map(query => ({ ...query, spending }));
