@@ -32,7 +32,6 @@ export function isUtf16([first, second]: Uint8Array): boolean {
   return first + second === 0xff + 0xfe || (first === 0) !== (second === 0);
 }
 
-/** The error message for text in UTF-16, which `isUtf16` detects. */
 export const UTF_16 = 'This is UTF-16 text, and UTF-8 is expected: convert it, as iconv does';
 
 /**
@@ -72,7 +71,6 @@ export function isSmallLetter(byte: number): boolean {
   return byte >= 0x61 && byte <= 0x7a;
 }
 
-/** Returns the position after the digits that begin at `start`. */
 export function afterDigits(bytes: Uint8Array, start: number): number {
   let at = start;
   while (isDigit(bytes[at])) at++;

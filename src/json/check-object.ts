@@ -56,7 +56,6 @@ export function checkObject(
   });
 }
 
-/** The result of `scanObject`. */
 export interface ScannedObject {
   /** The position after the object. Absent if the object is invalid. */
   readonly end?: number;
@@ -113,7 +112,6 @@ export function scanObject(bytes: Uint8Array, start: number, maxDepth: number): 
   }
 }
 
-/** The letters that may follow a backslash. */
 const ESCAPES = new Set([...Buffer.from('"\\/bfnrt')]);
 
 /** Returns the position after a string, or -1 if the string is invalid. */
@@ -131,7 +129,6 @@ function afterString(bytes: Uint8Array, start: number): number {
   return -1;
 }
 
-/** Whether four hexadecimal digits begin at `start`. */
 function isHex(bytes: Uint8Array, start: number): boolean {
   for (let at = start; at < start + 4; at++) {
     const byte = bytes[at]! | 0x20;

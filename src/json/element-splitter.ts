@@ -76,7 +76,6 @@ export class ElementSplitter {
   #next: Next = 'document';
   /** How many bytes of the document came before the current block. */
   #offset = 0;
-  /** Finds the end of a value, a name or an element. */
   readonly #value: ValueEnd;
   /** The bytes of a name or element that began in an earlier block and has not ended yet. */
   readonly #carried = new CarryOver();
@@ -250,7 +249,6 @@ export class ValueEnd {
   /** The closing brackets that are expected, with the innermost last. */
   readonly #closers: number[] = [];
   #inString = false;
-  /** Whether a string inside the value has just ended. */
   #pastString = false;
   #escaped = false;
   #inScalar = false;

@@ -1,6 +1,5 @@
 import { redact } from '../base/secret.js';
 
-/** How many characters of a document are shown. */
 const MAX_SHOWN = 80;
 /**
  * How many characters are searched for secrets. It is more than `MAX_SHOWN`. Otherwise, a secret that is cut

@@ -363,14 +363,12 @@ function parityOf(bits: u64): u64 {
   return bits ^ (bits << 32);
 }
 
-/** Returns one bit for each byte. The bit is set if the byte equals `byte`. */
 // @ts-ignore
 @inline
 function equal(a: v128, b: v128, c: v128, d: v128, byte: v128): u64 {
   return bitsOf(i8x16.eq(a, byte), i8x16.eq(b, byte), i8x16.eq(c, byte), i8x16.eq(d, byte));
 }
 
-/** Returns the highest bit of each byte. */
 // @ts-ignore
 @inline
 function bitsOf(a: v128, b: v128, c: v128, d: v128): u64 {

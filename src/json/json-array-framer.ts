@@ -235,7 +235,6 @@ function named(path: readonly string[]): string {
   return path.length === 0 ? 'the document' : `\`${path.join('.')}\``;
 }
 
-/** Converts a token back to JSON text. */
 function textOf({ name, value }: Token): string {
   if (name === 'keyValue') return `${JSON.stringify(value)}:`;
   if (name === 'numberValue') return String(value);

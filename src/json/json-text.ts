@@ -124,7 +124,6 @@ function isAsciiOnly(word: number): boolean {
   return (word & 0x80808080) === 0;
 }
 
-/** Copies bytes of the document to a position. Returns the position after the copied bytes. */
 function copyRun(start: number, end: number, to: number): number {
   if (end - start < SHORT_RUN)
     for (let at = start; at < end; at++) escaped[to + at - start] = bytes[at]!;
@@ -136,7 +135,6 @@ function continuation(at: number): number {
   return bytes[at]! & 0x3f;
 }
 
-/** Writes the escape for a UTF-16 code unit at a position. Returns the position after the escape. */
 function writeEscape(unit: number, to: number): number {
   escaped[to] = BACKSLASH;
   escaped[to + 1] = 0x75; // u

@@ -51,7 +51,6 @@ export class LazyObject {
     this.#at = openBrace;
   }
 
-  /** Returns a view of a document's object. Returns `undefined` if the document is not an object. */
   static of(document: Buffer): LazyObject | undefined {
     const start = afterSpace(document, 0);
     return document[start] === OPEN_OBJECT ? new LazyObject(document, start) : undefined;
@@ -69,14 +68,12 @@ export class LazyObject {
     return undefined;
   }
 
-  /** Returns the decoded value of a member, if the value is a string. */
   string(key: string): string | undefined {
     const index = this.#find(key);
     if (index === -1 || this.#bytes[this.#start(index)] !== QUOTE) return undefined;
     return decodeString(this.#bytes, this.#start(index), this.#end(index));
   }
 
-  /** Returns the exact digits of a member, if its value is an integer. */
   integer(key: string): string | undefined {
     const index = this.#find(key);
     if (index === -1) return undefined;
@@ -101,7 +98,6 @@ export class LazyObject {
     return /(?:^|:)(\d+)$/.exec(this.string(key) ?? '')?.[1];
   }
 
-  /** Returns a view of a member, if its value is an object. */
   object(key: string): LazyObject | undefined {
     const index = this.#find(key);
     if (index === -1 || this.#bytes[this.#start(index)] !== OPEN_OBJECT) return undefined;
@@ -114,7 +110,6 @@ export class LazyObject {
     return index === -1 ? undefined : [this.#start(index), this.#end(index)];
   }
 
-  /** The position of the closing brace, and whether the object is empty. */
   get closing(): { readonly at: number; readonly empty: boolean } {
     while (this.#advance());
     return { at: this.#at, empty: this.#members.length === 0 };
@@ -255,12 +250,10 @@ function readMembers(
   }
 }
 
-/** Returns the position of the value of the member at `member`. */
 function valueStart(bytes: Buffer, member: number): number {
   return afterSpace(bytes, afterSpace(bytes, afterString(bytes, member)) + 1);
 }
 
-/** Whether the string at `start` is written as the characters of `text` between quotes. */
 function isStringAt(bytes: Buffer, start: number, text: string): boolean {
   const { length } = text;
   if (bytes[start + length + 1] !== QUOTE) return false;
@@ -269,7 +262,6 @@ function isStringAt(bytes: Buffer, start: number, text: string): boolean {
   return true;
 }
 
-/** Whether a closing brace is at a position before `end`, and only white space is between them. */
 function isEndOfObject(bytes: Buffer, at: number, end: number): boolean {
   return at < end && bytes[at] === CLOSE_OBJECT && afterSpace(bytes, at + 1) >= end;
 }
@@ -316,7 +308,6 @@ export function keyNearEnd(bytes: Buffer, key: string, start = 0, end = bytes.le
   return -1;
 }
 
-/** Whether a string is a key: a comma comes before it, and a colon after it. */
 function isKeyAt(bytes: Buffer, start: number, end: number): boolean {
   let before = start - 1;
   while (isSpace(bytes[before])) before--;
@@ -378,7 +369,6 @@ function afterScalar(bytes: Buffer, start: number): number {
   return at;
 }
 
-/** Whether a byte is a letter, a digit, a plus sign, a minus sign or a dot. */
 function isOfScalar(byte: number): boolean {
   if (byte < 0x41)
     return (byte >= 0x30 && byte <= 0x39) || (byte >= 0x2b && byte <= 0x2e && byte !== COMMA);

@@ -42,7 +42,6 @@ export interface LineFramerOptions {
   readonly maxSkippedBytes?: number | undefined;
 }
 
-/** Cuts bytes into records. A record is a JSON object on its own line; see `jsonLines`. */
 export class LineFramer implements Framer<Buffer> {
   readonly #end: number;
   readonly #lines: ObjectLines;
@@ -50,7 +49,6 @@ export class LineFramer implements Framer<Buffer> {
   readonly #maxDepth: number;
   readonly #origin: string | undefined;
   readonly #options: LineFramerOptions;
-  /** Whether the rest of the current line is skipped, because the line is too large. */
   #skips = false;
   #skippedBytes = 0;
   /** The part of the current line that was in earlier blocks. */

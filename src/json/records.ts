@@ -56,7 +56,7 @@ export const RECORD_LIMITS = {
   }),
 } satisfies OptionTable<RecordLimits>;
 
-/** An option that takes the name of an array in a document. JSON allows an empty name. */
+/** JSON allows an empty name. */
 export const ARRAY_KEY = required(
   special<string>('the name of the array', 'a string', value => typeof value === 'string'),
 );
@@ -76,7 +76,6 @@ export const ARRAY_PATH = special<ArrayPath>(
     (Array.isArray(value) && value.every(key => typeof key === 'string')),
 );
 
-/** Checks limits, and returns them with their defaults. Errors name the `call`. */
 export function recordLimits(call: string, limits: RecordLimits = {}): CheckedLimits {
   return checkOptions(call, RECORD_LIMITS, limits);
 }
@@ -96,7 +95,6 @@ export interface DamagedRecord extends DataPosition {
   readonly request?: Readonly<Record<string, string | number>> | undefined;
 }
 
-/** A damaged record, and the error about it. */
 export interface Damaged {
   readonly record: DamagedRecord;
   readonly error: DataError;

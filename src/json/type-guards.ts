@@ -9,8 +9,6 @@ export type Json =
   | readonly Json[]
   | { readonly [key: string]: Json };
 
-// Type guards for values that `JSON.parse` returns.
-
 /**
  * Creates a type guard for objects. Each listed member must pass its check. Other members may have any value.
  */
@@ -24,18 +22,15 @@ export function shaped<T extends object>(
     isRecord(value) && checks.every(([name, check]) => check(value[name]));
 }
 
-/** Creates a type guard for arrays in which every value passes a check. */
 export function listOf<T>(check: (value: unknown) => value is T) {
   return (value: unknown): value is readonly T[] => Array.isArray(value) && value.every(check);
 }
 
-/** Creates a type guard for objects with any keys, in which every value passes a check. */
 export function recordOf<T>(check: (value: unknown) => value is T) {
   return (value: unknown): value is Readonly<Record<string, T>> =>
     isRecord(value) && Object.values(value).every(check);
 }
 
-/** Creates a check that also accepts `undefined`. */
 export function optional(check: (value: unknown) => boolean): (value: unknown) => boolean {
   return value => value === undefined || check(value);
 }
@@ -63,5 +58,4 @@ export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-/** Whether a value is an array of strings. */
 export const isTexts = listOf(isText);

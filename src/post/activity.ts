@@ -397,7 +397,6 @@ export class Activity {
     return span === undefined ? NO_MATCHES : parseMatches(this.raw, ...span);
   }
 
-  /** The key of the member that holds the retweeted post. `undefined` if the post is not a retweet. */
   get #sharedKey(): 'retweeted_status' | 'object' | undefined {
     const root = this.#root;
     if (this.format === 'original') {
@@ -427,7 +426,6 @@ function activityOf(bytes: Buffer): Activity {
   return new Activity(bytes);
 }
 
-/** Returns the exact id of an object in the `original` format. */
 function idOf(fields: LazyObject): string | undefined {
   return fields.lastDigits('id_str') ?? fields.integer('id');
 }

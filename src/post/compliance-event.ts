@@ -97,7 +97,6 @@ export type ComplianceEvent =
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The members of an event, without its time and its bytes. */
 type EventFields<E = ComplianceEvent> = E extends ComplianceEvent
   ? Omit<E, keyof EventCommon>
   : never;
@@ -133,7 +132,6 @@ export function parseComplianceEvent(document: Uint8Array): ComplianceEvent {
   return { ...(parsed ?? { kind: 'unknown', name: nameOf(name, inside) }), at, raw };
 }
 
-/** Whether an item is an event that `parseComplianceEvent` returned. */
 export function isComplianceEvent(item: unknown): item is ComplianceEvent {
   return isRecord(item) && typeof item.kind === 'string' && item.raw instanceof Uint8Array;
 }

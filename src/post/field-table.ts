@@ -21,7 +21,6 @@ interface Values {
   readonly text: string;
   readonly lower: string;
   readonly upper: string;
-  /** An id, as digits. */
   readonly id: string;
   readonly count: number | undefined;
   readonly flag: boolean | undefined;
@@ -64,7 +63,6 @@ const CONVERT: {
   object: value => value,
 };
 
-/** Converts a time to epoch milliseconds. Its notation depends on the format. */
 function timeOf(value: unknown, format: Format): number | undefined {
   const ms = (format === 'original' ? parseCreatedAt : parseIsoTime)(string(value));
   return Number.isNaN(ms) ? undefined : ms;
@@ -168,7 +166,6 @@ function valueReader(path: Path | undefined, part: Via['part'] | undefined): Rea
   return part === undefined ? read : post => part(read(post));
 }
 
-/** Returns a function that reads the first value that is not absent or null. */
 function firstOf([first = readNone, second, ...others]: readonly ReadValue[]): ReadValue {
   if (second === undefined) return first;
   const next = firstOf([second, ...others]);
@@ -229,7 +226,6 @@ const STREAMS_EXTENDED = 'long_object.twitter_extended_entities ?? twitter_exten
 // `activity_streams`. All readers of parsed posts, all readers of bytes, and the list of members to find in
 // bytes are created from this table.
 
-/** Fields of the post itself. */
 export const OWN = {
   id: id('id_str ?? id', 'id'),
   /** The id as a string. `parsePost` takes the exact `id` from it. */
@@ -350,7 +346,6 @@ export const PLACE = {
   outline: value('place.bounding_box.coordinates', 'location.geo.coordinates'),
 };
 
-/** Splits the HTML of a post's source into its link and its name. */
 function sourceParts(html: unknown): RegExpExecArray | null {
   return /^<a\s[^>]*?href="([^"]*)"[^>]*>(.*)<\/a>$/s.exec(string(html));
 }

@@ -155,7 +155,6 @@ function readPrinted(text: string, reader: IdReader): void {
   }
 }
 
-/** Parses an id that is written as digits, or as its difference from the previous number. */
 function numberOf(token: string, last: bigint | undefined): bigint | undefined {
   if (DIGITS.test(token)) return BigInt(token);
   if (last === undefined || !DIFFERENCE.test(token)) return undefined;

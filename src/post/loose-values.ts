@@ -22,7 +22,6 @@ export function list<T extends object = object>(value: unknown): readonly T[] {
   return elements.every(isObject) ? elements : elements.filter(isObject);
 }
 
-/** Returns the strings in an array. */
 export function strings(value: unknown): readonly string[] | undefined {
   return Array.isArray(value) ? value.filter(element => typeof element === 'string') : undefined;
 }
@@ -64,7 +63,6 @@ export function unescaped(value: unknown): string {
   return text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
 }
 
-/** Returns the prefix `RT @handle: ` of a retweet's text. */
 export function retweetPrefix(text: string): string {
   return /^RT @\w+: /.exec(text)?.[0] ?? '';
 }
@@ -87,12 +85,10 @@ interface MediaEntity {
   readonly media_url_https?: unknown;
 }
 
-/** Returns the `text` of each hashtag or cashtag. */
 export function tagTexts(tags: unknown): readonly string[] {
   return list<Tag>(tags).map(tag => string(tag.text));
 }
 
-/** Returns the mentions in several lists, one list after another. */
 export function mentionsIn(...lists: readonly unknown[]): readonly Person[] {
   return lists
     .flatMap(mentions => list<Mention>(mentions))

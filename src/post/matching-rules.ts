@@ -34,7 +34,6 @@ const MEMBER = 'matching_rules';
  */
 const known = new BytesMap<Matches>();
 
-/** Parses the value of a `matching_rules` member. `start` and `end` are its positions in the document. */
 export function parseMatches(document: Buffer, start: number, end: number): Matches {
   let matches = known.get(document, start, end);
   if (matches === undefined) {
@@ -86,16 +85,11 @@ export function matchesInGnipAtEnd(
   return span && parseMatches(bytes, ...span);
 }
 
-/**
- * Returns the JSON for the value of a `matching_rules` member.
- *
- * @throws OptionError If the id of a rule is not an integer.
- */
+/** @throws OptionError If the id of a rule is not an integer. */
 export function printMatchingRules(rules: readonly MatchingRule[]): string {
   return `[${rules.map(printMatchingRule).join(',')}]`;
 }
 
-/** Returns the JSON for one rule. */
 export function printMatchingRule({ value, tag, id }: MatchingRule): string {
   if (id !== undefined && !/^\d+$/.test(id))
     throw new OptionError(
@@ -139,10 +133,8 @@ export interface PlaceOfRules {
   readonly isRead: boolean;
 }
 
-/** The key of the list, with its colon. */
 export const RULES_KEY = '"matching_rules":';
 
-/** Returns the place of an existing list, which is given by its start and end. */
 export function placeOfList(
   [start, end]: readonly [number, number],
   isRead: boolean,
@@ -150,7 +142,6 @@ export function placeOfList(
   return { start, end, before: '', after: '', isRead };
 }
 
-/** Returns the place for a new member at the end of an object. */
 export function placeOfMember(
   object: LazyObject,
   { before, after, isRead }: Pick<PlaceOfRules, 'before' | 'after' | 'isRead'>,

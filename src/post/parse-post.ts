@@ -30,7 +30,6 @@ export function parsePost(bytes: Buffer): OriginalPost | ActivityStreamsPost {
   return post as unknown as OriginalPost | ActivityStreamsPost;
 }
 
-/** An object in a parsed post. It may have any members. */
 type Fields = Record<string, unknown>;
 
 /** The smallest number that has 16 digits. */
@@ -72,7 +71,6 @@ function restoreIds(post: Fields): number {
   return restored;
 }
 
-/** Restores the exact ids in the entities of a post, or of its long text. */
 function restoreText(post: Fields): number {
   return (
     restoreEntities(post.entities) +
@@ -129,7 +127,6 @@ export function exactId(id: unknown, twin: unknown): unknown {
 const DOT = 0x2e;
 const E = 0x65;
 
-/** A number with this many digits or more counts as long. */
 const LONG_DIGITS = 16;
 
 /**

@@ -74,7 +74,6 @@ export interface PlaceFields {
   readonly corners: readonly Position[];
 }
 
-/** The post that a retweet shares. */
 export interface SharedFields {
   readonly id: string;
   readonly author: Person;
@@ -104,7 +103,6 @@ export interface PostFields {
   readonly links: readonly Link[];
   readonly media: readonly Medium[];
   readonly author: AuthorFields;
-  /** The user to whom the post replies. */
   readonly replyTo: Person | undefined;
   /** The id of the post to which this post replies. Empty if it is not a reply. */
   readonly repliedId: string;

@@ -1,7 +1,6 @@
 import { DAY, floorTo, HOUR, MINUTE, SEGMENT } from '../base/time.js';
 import type { Activity } from './activity.js';
 
-/** The fields by which posts can be grouped. */
 export type PostKey =
   | 'author'
   | 'day'

@@ -78,7 +78,6 @@ function twoDigits(text: string, at: number): number {
   return text.charCodeAt(at) * 10 + text.charCodeAt(at + 1) - 0x30 * 11;
 }
 
-/** Whether a capital letter and two small letters begin at `start`. */
 function isName(bytes: Uint8Array, start: number): boolean {
   const first = bytes[start]!;
   const isCapital = first >= 0x41 && first <= 0x5a;

@@ -85,7 +85,6 @@ interface UrlEntity {
   };
 }
 
-/** Returns the fields that rules test and columns show, for a post in either format. */
 export function fieldsOf({ post }: Pick<Activity, 'post'>): PostFields {
   return fieldsIn(sourceOf(post, formatOf(post)));
 }
@@ -103,7 +102,6 @@ function sourceOf(post: object, format: Format, outerUrls: readonly EnrichedUrl[
   return { format, post, content: sharedPost(post, format) ?? post, outerUrls };
 }
 
-/** Returns the retweeted post, if the post is a retweet. */
 function sharedPost(post: object, format: Format): object | undefined {
   const shared = OWN.shared.read(post, format);
   if (!isObject(shared)) return undefined;
@@ -131,7 +129,6 @@ function quotedPost({ post, content, format }: Omit<Source, 'outerUrls'>): objec
  */
 export type Part = 'own' | 'unshared' | 'retweet' | 'shown' | 'shared' | 'quoted';
 
-/** Returns a part of a post. Returns `undefined` if the post does not have the part. */
 export function partOf(post: object, format: Format, part: Part): object | undefined {
   if (part === 'own') return post;
   const shared = sharedPost(post, format);
@@ -265,7 +262,6 @@ function enrichedUrlsOf({ post, content, format, outerUrls }: Source): readonly 
   return [...outerUrls, ...urlsOf(post), ...(content === post ? [] : urlsOf(content))];
 }
 
-/** Returns the user to whom a post replies. */
 function replyTo(source: Source): Person | undefined {
   const { post, format } = source;
   if (!isReply(post, format)) return undefined;
@@ -289,7 +285,6 @@ function isReply(post: object, format: Format): boolean {
   return [id, userId, handle].some(field => field.read(post, format) !== '');
 }
 
-/** Returns the author of a post. */
 function personIn(post: object, format: Format): Person {
   return person(AUTHOR.id.read(post, format), AUTHOR.writtenHandle.read(post, format));
 }

@@ -52,10 +52,8 @@ export interface DecodingUser {
   leave(): void;
 }
 
-/** Decodes strings of the document into memory. Only one user can use this memory at a time. */
 export class StringDecoder {
   readonly decode: Module['decodeText'];
-  /** The size of the memory in bytes. */
   readonly size: number;
   readonly #memory: Buffer;
   #user: DecodingUser | undefined;
@@ -79,7 +77,6 @@ export class StringDecoder {
   }
 }
 
-/** Reads the elements of arrays in the document, one element at a time. */
 export interface Elements {
   /** The index in `MemberFinder.spans` of the first value of the element that was read last. */
   readonly first: number;
@@ -234,7 +231,6 @@ export class MemberFinder {
   }
 }
 
-/** Returns the index in `spans` of the value whose span is at this address. */
 function numberOf(span: number): number {
   return (span - SPANS) / 4;
 }

@@ -16,7 +16,6 @@ const SMALL_N = 0x6e;
 /** Thrown if a post has a value that only the JSON parser can read. */
 export class LeftToParser extends Error {}
 
-/** The functions that read the values that a finder has found. */
 export type MemberValues = ReturnType<typeof memberValues>;
 
 /**
@@ -58,7 +57,6 @@ export function memberValues({ bytes, spans }: MemberFinder) {
     return true;
   }
 
-  /** Whether a value is a string that consists only of digits. */
   function isDigits(value: number): boolean {
     if (!isText(value)) return false;
     const [start, end] = [startOf(value) + 1, endOf(value) - 1];

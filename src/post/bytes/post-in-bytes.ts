@@ -59,7 +59,6 @@ const WRAPPED = [Buffer.from('{"matching_rules":'), Buffer.from('}')] as const;
  */
 export class PostInBytes {
   readonly #finder = new MemberFinder(POST_MEMBERS);
-  /** Functions that read the values of members, by their indexes. */
   readonly values: MemberValues = memberValues(this.#finder);
   readonly #root: Members;
   readonly #id = this.numberOf('id');
@@ -141,12 +140,10 @@ export class PostInBytes {
     return this.#finder.bytes;
   }
 
-  /** Decodes strings of the post. */
   get strings(): StringDecoder {
     return this.#finder.strings;
   }
 
-  /** Returns the index of a member by its path. */
   numberOf(path: string): number {
     const member = this.#finder.members.get(path);
     if (member === undefined) throw new Error(`No column or rule reads ${path}`);
@@ -254,7 +251,6 @@ export class PostInBytes {
     return { start: close, end: close, before, after: '', isRead: true };
   }
 
-  /** Returns the start and end of a member's value in the post. */
   #spanOf(member: number): readonly [number, number] {
     return [this.values.startOf(member), this.values.endOf(member)];
   }
@@ -309,7 +305,6 @@ export class PostInBytes {
     return object;
   }
 
-  /** Returns a member as a non-negative integer, or `undefined` if it is absent. */
   #whole(path: string): number | undefined {
     const [start, end] = this.#spanOf(this.numberOf(path));
     if (start === 0) return undefined;

@@ -17,7 +17,6 @@ export const ID_OF = {
   post: 0,
   /** The id belongs to another version of the post. */
   version: 1,
-  /** The id belongs to the author of the post. */
   user: 2,
   /** The id belongs to a quoted post, or to its author. */
   quoted: 4,
@@ -113,7 +112,6 @@ function parseLoosely(id: string): boolean {
 const USER = { id_str: true, withheld_in_countries: true } as const;
 const ACTOR = { id: true, withheld_in_countries: true } as const;
 
-/** Returns the members to find in a post of either format, and in the posts inside it. */
 function membersOf(shared: true | WantedMembers, quoted: true | WantedMembers): WantedMembers {
   return {
     id: true,
@@ -135,14 +133,12 @@ function membersOf(shared: true | WantedMembers, quoted: true | WantedMembers): 
 const QUOTED = membersOf(true, true);
 const MEMBERS = membersOf(membersOf(true, QUOTED), QUOTED);
 
-/** The indexes of an author's members in the finder. */
 interface AuthorPlaces {
   readonly object: number;
   readonly id: number;
   readonly withheld: number;
 }
 
-/** The indexes of a post inside another post, in one of the formats. */
 interface NestedPlaces {
   readonly object: number;
   /** Absent if the finder does not look for members at this depth. Posts are usually not nested so deeply. */
@@ -168,7 +164,6 @@ interface PostPlaces {
 const INITIAL = Buffer.from('{"initial_tweet_id":"');
 const VERSIONS = Buffer.from(',"edit_tweet_ids":[');
 
-/** Reads the same ids as `ShownIds`, from the bytes of a post. */
 class IdsInBytes {
   readonly #ids: ShownIds;
   readonly #finder = new MemberFinder(MEMBERS);
@@ -204,7 +199,6 @@ class IdsInBytes {
     return this.#addNested(post.quotedActivity, ID_OF.quoted);
   }
 
-  /** Adds the id of a post: `id` if that is a string, otherwise `id_str`. */
   #addId({ id, idString }: PostPlaces, within: number): boolean {
     const isText = this.#values.isText(id);
     return this.#addDigits(isText ? id : idString, isText, within + ID_OF.post);
