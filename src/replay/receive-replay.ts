@@ -16,7 +16,6 @@ import type { ReplaySpool } from './replay-spool.js';
 const MAX_DAMAGED = 1_000;
 const MAX_DAMAGED_BYTES = 64 * 1024 * 1024;
 
-/** The outcome of one connection of a replay. */
 export interface Received {
   readonly activities: number;
   /** The total size of the activities in bytes. */

@@ -12,7 +12,6 @@ import type { ReplayMachine, ReplayState } from './replay-machine.js';
 import { ReplaySpool } from './replay-spool.js';
 import { type ReplayWait, refuseFarAhead, WaitReporter } from './replay-wait.js';
 
-/** The settings for the connections of a replay. */
 export interface ConnectionOptions {
   readonly account: Account;
   /** The URL of the stream, without dates. */
@@ -27,7 +26,6 @@ export interface ConnectionOptions {
  */
 export interface Delivery {
   readonly spool: ReplaySpool;
-  /** The state of the replay machine after this connection. */
   readonly state: ReplayState;
   readonly damaged: readonly Damaged[];
   /**
@@ -154,7 +152,6 @@ function stepMs({ why, ms }: { readonly why: string; readonly ms: number }): num
   return why === 'too recent' ? Math.min(ms, WAIT_STEP_MS) : ms;
 }
 
-/** The state that the connections of a run share. */
 interface RangeRun extends Pick<ConnectionRun, 'signal' | 'progress'> {
   readonly account: Account;
   readonly url: URL;

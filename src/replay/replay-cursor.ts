@@ -76,7 +76,6 @@ function withWindow<T extends Dates>({ fromDate, toDate, ...rest }: T) {
   return { ...windowOf({ fromDate, toDate }), ...rest };
 }
 
-/** The state of a replay as it is stored in a cursor. */
 interface Stored {
   readonly open: readonly (Dates & Omit<OpenRange, 'from' | 'to'>)[];
   readonly gaps: readonly (Dates & Pick<ReplayGap, 'reason'>)[];
@@ -159,7 +158,6 @@ export class SeenIds {
     };
   }
 
-  /** Adds the ids from the state of a saved cursor. */
   restore(state: unknown): void {
     try {
       if (typeof state !== 'object' || state === null) throw new TypeError('Expected an object');

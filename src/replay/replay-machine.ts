@@ -52,7 +52,6 @@ export function initialState(
   return { open: open ? [open] : [], gaps: [], chunk: firstChunkMs };
 }
 
-/** The next action of the machine. */
 export type ReplayAction =
   | { readonly do: 'done' }
   | { readonly do: 'connect'; readonly range: Window }
@@ -283,7 +282,6 @@ export class ReplayMachine {
     return undefined;
   }
 
-  /** Sets the time of the next connection, after `failures` consecutive failures. */
   #backOff(now: number, random: number, failures: number, minMs = 0): void {
     const { firstWaitMs: firstMs, maxWaitMs: maxMs } = this.#timings;
     const waitMs = failures === 0 ? 0 : backoffMs(failures, { firstMs, maxMs, random });

@@ -2,7 +2,6 @@ import { LineFramer } from '../json/line-framer.js';
 import { SpoolFile } from '../storage/spool-file.js';
 
 const SEPARATOR = Buffer.from('\r\n');
-/** The maximum number of chunks in one write to disk. */
 const MAX_CHUNKS = 1_000;
 const READ_BYTES = 256 * 1024;
 /** The number of bytes that may wait to be written to disk. If more bytes wait, `add` waits too. */
@@ -20,7 +19,6 @@ export class ReplaySpool {
   #memory: (readonly Buffer[])[] = [];
   #bytes = 0;
   #file: SpoolFile | undefined;
-  /** The chunks that wait for the next write. */
   #pending: Buffer[] = [];
   #pendingBytes = 0;
   #writing: Promise<void> | undefined;
@@ -37,7 +35,6 @@ export class ReplaySpool {
     return this.#bytes;
   }
 
-  /** Whether some records are written to disk. */
   get spilled(): boolean {
     return this.#bytes > this.#maxMemory;
   }

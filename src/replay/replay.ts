@@ -257,7 +257,6 @@ export function checkReplay(call: string, account: Account, options: ReplayOptio
   return { ...checked, account, url, identity, window, timings };
 }
 
-/** Returns the URL of a replay, without its dates. */
 export function replayUrl(
   account: Account,
   type: StreamType,

@@ -134,7 +134,6 @@ export interface ReplayRule {
   readonly id: string | undefined;
 }
 
-/** Parses a rule in the service's notation. */
 export function parseReplayRule(rule: JsonMembers): ReplayRule {
   return { value: rule.needText('value'), tag: rule.text('tag') ?? null, id: rule.text('id') };
 }

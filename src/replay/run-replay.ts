@@ -22,7 +22,6 @@ export interface Gap extends Dates {
   readonly reason: 'expired' | 'failed' | 'unverified';
 }
 
-/** The checked options of a replay. */
 export interface ReplayRun<T> extends ConnectionOptions {
   readonly identity: ReplayIdentity;
   readonly timings: ReplayTimings;
@@ -166,7 +165,6 @@ function nextState<T>(
   return before ? { ...before.state, open: [...before.state.open, ...more.open] } : more;
 }
 
-/** Returns the error of a replay that gave up because its connections confirmed no minute. */
 function gaveUpError(
   { open, gaps }: ReplayState,
   { attempts }: ReplayTimings,

@@ -109,7 +109,6 @@ interface Query {
   readonly isOpen: boolean;
 }
 
-/** The text of a rule, and all rules that have this text. */
 interface Part {
   readonly value: string;
   readonly rules: Rule[];
@@ -119,7 +118,6 @@ interface Part {
   readonly size: Size;
   /** The number of characters of `grouped`. It is stored, because the rule is compared with many queries. */
   readonly groupedCharacters: number;
-  /** Whether the rule may be joined with other rules. */
   readonly isAlternative: boolean;
 }
 
@@ -152,7 +150,6 @@ function partOf(value: string): Part {
   };
 }
 
-/** Returns the number of code points in a text. */
 function charactersIn(text: string): number {
   return [...text].length;
 }

@@ -77,7 +77,6 @@ function conditionOfAnd(nodes: readonly RuleNode[], dialect: Dialect): RuleCondi
   };
 }
 
-/** Returns the parts of an `and`, with each nested `and` replaced by its parts. */
 function conjuncts(node: RuleNode): readonly RuleNode[] {
   return node.kind === 'and' ? node.nodes.flatMap(conjuncts) : [node];
 }
@@ -124,7 +123,6 @@ export function rarestSet(
   return sets.reduce((best, set) => (cost(set) < cost(best) ? set : best));
 }
 
-/** Estimates of how common terms are. */
 export interface Frequencies {
   /** The fraction of posts that have the term, 0 to 1. */
   frequency(term: number): number;
@@ -147,7 +145,6 @@ export function costOfSet(sets: AnchorSets, at: number, frequencies: Frequencies
   return cost;
 }
 
-/** Returns the position of the set whose terms occur in the fewest posts. */
 export function rarestSetAt(
   sets: AnchorSets,
   start: number,

@@ -161,7 +161,6 @@ export class RuleMatcher {
     );
   }
 
-  /** Returns the parsed tree of a rule, or the reason why the rule is refused. */
   #check({ value, tag, id }: Rule, values: Map<string, string>): RuleNode | string {
     if (typeof value !== 'string') return 'a rule has a `value`, its text';
     if (id !== undefined) {

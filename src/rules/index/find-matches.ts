@@ -143,7 +143,6 @@ export class MatchFinder {
   };
 }
 
-/** Sorts the numbers in ascending order, and removes duplicates. */
 function ascending(numbers: number[]): number[] {
   if (numbers.length < 2) return numbers;
   numbers.sort((a, b) => a - b);

@@ -1,4 +1,3 @@
-/** Creates an array of integers in shared memory, which all threads can read without a copy. */
 export function sharedInts(length: number): Int32Array {
   return new Int32Array(new SharedArrayBuffer(4 * length));
 }
@@ -11,7 +10,6 @@ export function grown(ints: Int32Array, length: number): Int32Array {
   return longer;
 }
 
-/** Returns the UTF-16 code units of a string. */
 export function unitsOf(text: string): Uint16Array {
   const units = new Uint16Array(text.length);
   for (let at = 0; at < text.length; at++) units[at] = text.charCodeAt(at);
@@ -39,7 +37,6 @@ export class IntPool {
   #end = 0;
   readonly #free: number[][] = [];
 
-  /** Allocates a list of `allocatedSize(length)` integers, and returns its position. */
   allocate(length: number): number {
     const size = allocatedSize(length);
     const reused = this.#free[Math.log2(size)]?.pop();
@@ -57,7 +54,6 @@ export class IntPool {
   }
 }
 
-/** Returns the size to allocate for a list of this length. */
 export function allocatedSize(length: number): number {
   return length <= 2 ? 2 : 2 ** Math.ceil(Math.log2(length));
 }

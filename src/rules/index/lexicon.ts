@@ -45,7 +45,6 @@ export class Lexicon {
   #size = 0;
   /** The loop that prefetches records writes to this field. Otherwise, V8 would remove the loop. */
   prefetched = 0;
-  /** The UTF-16 units of the string to look up. */
   #text = new Uint16Array(64);
   /** The kind with an empty prefix. It is used to look up a term as a whole, including its prefix. */
   readonly #whole: Kind = { prefix: '', units: unitsOf(''), hash: HASH_START, terms: 0 };
@@ -63,7 +62,6 @@ export class Lexicon {
     return lexicon;
   }
 
-  /** Copies the terms to shared memory. */
   share(): SharedTerms {
     const places = sharedInts(this.#capacity);
     let end = 0;
@@ -241,7 +239,6 @@ export class Lexicon {
     return true;
   }
 
-  /** Returns the number of integers in the record at this position. */
   #sizeOf(place: number): number {
     return RECORD_HEADER + intsFor(this.#records[place + RECORD_LENGTH]!);
   }
@@ -310,7 +307,6 @@ export class Lexicon {
 export interface Kind {
   readonly prefix: string;
   readonly units: Uint16Array;
-  /** The hash of the prefix. */
   readonly hash: number;
   /** The number of terms of this kind that rules use now. */
   terms: number;
@@ -321,7 +317,6 @@ export interface Watched {
   id: number;
 }
 
-/** Returns the number of integers that hold this many UTF-16 units. */
 function intsFor(units: number): number {
   return (units + 1) >> 1;
 }

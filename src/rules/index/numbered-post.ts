@@ -122,7 +122,6 @@ export class NumberedPost {
     gaps[this.sequenceEnd++] = APART;
   }
 
-  /** Reads the trigrams of the text that was scanned last. */
   #readTrigrams(of: 'text' | 'links'): void {
     const { units, length } = this.#scanner;
     for (const { kind, of: where } of this.#kinds.trigrams)

@@ -23,7 +23,6 @@ const RULE_INTS = 4;
 export class RuleAnchors {
   readonly #lexicon: Lexicon;
   readonly #counts: TermCounts;
-  /** The rules that are indexed under each term. */
   readonly postings: Postings = new Postings();
   /**
    * The positions of the blocks of rules that require no term. Every post must be compared with these rules.
@@ -46,7 +45,6 @@ export class RuleAnchors {
     this.#reviewAfter = reviewAfter;
   }
 
-  /** The term sets of all rules, see `AnchorSets`. */
   get sets(): Int32Array {
     return this.#sets.data;
   }
@@ -176,7 +174,6 @@ export class Postings {
     this.lists[2 * term + 1] = length + 2;
   }
 
-  /** Removes all pairs of a rule from the list of a term. */
   remove(term: number, rule: number): void {
     const start = this.lists[2 * term]!;
     const length = this.lists[2 * term + 1]!;

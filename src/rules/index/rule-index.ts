@@ -57,7 +57,6 @@ export class RuleIndex {
     this.#anchors = new RuleAnchors(this.#lexicon, this.#counts, reviewAfter);
   }
 
-  /** The number of distinct terms that the rules use. */
   get terms(): number {
     return this.#lexicon.size;
   }

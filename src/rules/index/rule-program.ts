@@ -230,7 +230,6 @@ function hasWords(ints: Int32Array, at: number, post: NumberedPost): boolean {
   return false;
 }
 
-/** Returns the clause that is stored at a position of a test. */
 export function clauseAt(ints: Int32Array, at: number): Clause {
   const length = ints[at]!;
   return JSON.parse(textIn(unitsIn(ints.subarray(at + 1)).subarray(0, length)));

@@ -104,7 +104,6 @@ export function reviewAnchors(anchoring: Anchoring, index: SharedIndex): void {
   Atomics.store(state, IS_REVIEWED, 0);
 }
 
-/** Indexes each rule under the rarest of its sets of terms. */
 function fill({ postings, lists }: SharedPostings, { seen, state }: Anchoring, index: SharedIndex) {
   const { anchored, sets, guesses } = index;
   const posts = state[POSTS]!;

@@ -82,7 +82,6 @@ function shareTexts(texts: readonly string[]): SharedTexts {
 
 const matchers = new WeakMap<SharedRules, SharedMatcher>();
 
-/** The state that a thread needs to match posts against shared rules. */
 export class SharedMatcher {
   readonly #rules: SharedRules;
   readonly #finder: MatchFinder;
@@ -111,7 +110,6 @@ export class SharedMatcher {
     this.#tagStamps = new Int32Array(tags.starts.length - 1);
   }
 
-  /** Returns the matcher of this thread. Creates it on first use. */
   static of(rules: SharedRules): SharedMatcher {
     let matcher = matchers.get(rules);
     if (matcher === undefined) {
@@ -168,7 +166,6 @@ export class SharedMatcher {
     return this.#find(fieldsOf(activity));
   }
 
-  /** The position of the list of matching rules in the last matched post. */
   get place(): PlaceOfRules {
     this.#place ??= this.#parsed!.placeOfRules;
     return this.#place;

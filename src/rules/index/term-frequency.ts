@@ -17,7 +17,6 @@ export function usualFrequency(term: string): number {
   return name in ruleOperators ? ruleOperators[name as OperatorName].frequency(word) : word;
 }
 
-/** The guesses for hashtags, cashtags and mentions, by their first character. */
 const MARKS: { readonly [mark: string]: number } = { '#': 0.0005, $: 0.0005, '@': 0.0002 };
 
 function frequencyOfWord(word: string): number {

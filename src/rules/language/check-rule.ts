@@ -77,7 +77,6 @@ function ruleErrorsIn(problems: readonly Problem[]): number {
   return problems.filter(({ severity, code }) => severity === 'error' && code !== 'R023').length;
 }
 
-/** The maximum number of rounds in which suggestions are applied. */
 const MAX_ROUNDS = 8;
 
 function withoutSuggestion(problem: Problem): Problem {
@@ -133,7 +132,6 @@ function tagTooLong(text: string, length: number): Problem {
   );
 }
 
-/** The position of a node in the tree of the rule. */
 interface Context {
   readonly negated: boolean;
   readonly inOr: boolean;
@@ -159,7 +157,6 @@ interface Summary {
   readonly operator?: Leaf | undefined;
   /** A stop word in the node. A stop word does not count as a positive clause. */
   readonly stopWord?: Leaf | undefined;
-  /** The summaries of the node's parts. */
   readonly inner?: readonly Summary[];
 }
 

@@ -23,7 +23,6 @@ const languageSynonyms: ReadonlyMap<string, string> = new Map([
   ['ua', 'uk'],
 ]);
 
-/** Returns the language code that was probably meant by an unknown code. */
 export function languageMeant(written: string): string | undefined {
   const code = written.toLowerCase();
   const base = code.split(/[-_]/)[0] as string;

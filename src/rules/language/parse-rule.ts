@@ -152,7 +152,6 @@ function readOr(reader: RuleReader, group: Group, start: number): void {
   group.nodes = [];
 }
 
-/** Returns the node of a group that ends at offset `end`. The end is a parenthesis or the end of the text. */
 function nodeOf(reader: RuleReader, group: Group, end: number): Draft {
   const { branches } = group;
   const branch = branchOf(group);
@@ -182,7 +181,6 @@ function closeGroup(reader: RuleReader, group: Group, outer: Group, close: numbe
   return outer;
 }
 
-/** Closes all groups that are still open at the end of the text. */
 function finish(reader: RuleReader, innermost: Group): Draft {
   const { text, problems } = reader;
   let group = innermost;

@@ -175,7 +175,6 @@ function readNamed(reader: RuleReader, start: number, name: OperatorName): Leaf 
   return { kind: 'operator', name, value, start, end: reader.at } as Leaf;
 }
 
-/** Reads an operator of version 1.0. */
 function readDeprecated(reader: RuleReader, start: number, written: string): Leaf {
   const replacement = deprecatedOperators.get(written);
   const span = { start, end: reader.at };

@@ -83,7 +83,6 @@ function misplacedSymbol(text: string, span: Span, name: OperatorName, kind: Val
 interface ValueSyntax {
   /** Returns the value, or `undefined` if the text is not a value of this kind. */
   parse(written: string): Value | undefined;
-  /** Returns the problem of text that is not a value of this kind. */
   problem(written: string, span: Span, rule: string): Problem;
 }
 

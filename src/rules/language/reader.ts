@@ -18,7 +18,6 @@ export type Draft = Tree<Leaf>;
 /** Reading stops after this many problems. */
 export const MAX_PROBLEMS = 100;
 
-/** Reads the text of a rule from left to right and collects its problems. */
 export class RuleReader {
   readonly text: string;
   at = 0;
@@ -50,7 +49,6 @@ export class RuleReader {
     return { kind: 'unread', start, end: this.at, name };
   }
 
-  /** Reports the character at `at`, and skips it. */
   skipBadCharacter(): void {
     const problem = badCharacter(this.text, this.at);
     this.report(problem);
@@ -76,7 +74,6 @@ export class RuleReader {
     }
   }
 
-  /** Reports that the rule cannot continue with the character at `at`. */
   reportEnd(explanation: string): void {
     const { text, at } = this;
     const character = at < text.length ? String.fromCodePoint(text.codePointAt(at)!) : '';

@@ -49,7 +49,6 @@ function isWordPart(unit: number): boolean {
 /** Matches an emoji. It distinguishes emoji from other symbols and punctuation in the same code range. */
 const EMOJI = /^\p{Emoji}$/u;
 
-/** Returns the end of the word that continues at `at`. */
 export function wordEnd(text: string, at: number): number {
   let end = at;
   while (end < text.length && isWordPart(text.charCodeAt(end))) end++;

@@ -37,7 +37,6 @@ export function errorSaying(
   return { code, severity: 'error', start, end, message, explanation, ...more };
 }
 
-/** Returns a suggestion to replace a span of the rule with other text. */
 export function suggest(
   label: string,
   { start, end }: Span,
@@ -47,7 +46,6 @@ export function suggest(
   return { label, edits: [{ start, end, text }], certain };
 }
 
-/** Returns a suggestion to replace a span of the rule with a word; `undefined` if there is no word. */
 export function suggestWord(
   word: string | undefined,
   span: Span,

@@ -108,7 +108,6 @@ export function compileClause(clause: Clause, dialect: Dialect): PostTest {
   }
 }
 
-/** Returns a test for the user with this handle or id. */
 function isPerson(text: string): (person: Person) => boolean {
   const name = text.toLowerCase();
   return ({ handle, id }) => handle === name || id === name;

@@ -6,7 +6,6 @@ import { fold, tokenise } from '../post/tokeniser.js';
 import type { Span } from '../tree.js';
 import { type Explanation, explainMatch } from './explain-match.js';
 
-/** What a rule matched in a post. */
 export interface MatchedTerms {
   /** The clauses that decided the result. */
   readonly clauses: readonly string[];

@@ -24,7 +24,6 @@ export function positionOperator<Value>(
   };
 }
 
-/** Creates an operator that tests the location of the author's home. */
 export function homeOperator<Value>(
   value: 'radius' | 'box',
   about: string,

@@ -34,10 +34,8 @@ export const urlContains: RuleOperator<string> = {
   frequency: () => 0.01,
 };
 
-/** The length of a trigram in UTF-16 units. */
 export const TRIGRAM_UNITS = 3;
 
-/** Yields all runs of three adjacent UTF-16 units. */
 export function* trigramsOf(folded: string): Generator<string> {
   for (let at = 0; at + TRIGRAM_UNITS <= folded.length; at++)
     yield folded.slice(at, at + TRIGRAM_UNITS);

@@ -28,7 +28,6 @@ export interface OperatorSpec {
   readonly about: string;
 }
 
-/** A function that tests whether a rule, or a part of a rule, matches a post. */
 export type PostTest = (post: RulePost) => boolean;
 
 /** The terms that a post must have to match a clause. */
@@ -39,12 +38,7 @@ export interface RequiredTerms {
   readonly exact: boolean;
 }
 
-/**
- * The complete definition of an operator: its syntax, its meaning, and the terms by which an index finds
- * matching posts.
- */
 export interface RuleOperator<Value> extends OperatorSpec {
-  /** Returns a function that tests whether the operator with this value matches a post. */
   test(value: Value, dialect: Dialect): PostTest;
   /**
    * Returns the terms by which an index finds posts that match the operator with this value. Each of these
@@ -71,7 +65,6 @@ export interface RuleOperator<Value> extends OperatorSpec {
 export type OperatorIndex =
   | { readonly kind: 'keys'; readonly keys: ReadKeys }
   | { readonly kind: 'words'; readonly texts: ReadTexts }
-  /** The trigrams of the post's text, or of its links. */
   | { readonly kind: 'trigrams'; readonly of: 'text' | 'links' }
   | { readonly kind: 'flags'; readonly flags: { readonly [value: string]: PostTest } };
 
@@ -92,7 +85,6 @@ export function specOf(
 /** The result of `terms` if no terms are known. An index then has to compare every post with the rule. */
 export const NO_TERMS: RequiredTerms = { required: [], exact: false };
 
-/** Returns the required terms of a clause that matches exactly the posts with this term. */
 export function exactTerm(term: string): RequiredTerms {
   return { required: [term], exact: true };
 }

@@ -174,12 +174,10 @@ export const operatorNames: ReadonlyMap<string, OperatorName> = new Map(
   ),
 );
 
-/** Whether a product has an operator. */
 export function isAvailable(name: OperatorName, product: RuleProduct): boolean {
   return product !== 'search' || operators[name].search;
 }
 
-/** Whether a rule of a product may consist of this operator alone. */
 export function mayStandAlone(name: OperatorName, product: RuleProduct): boolean {
   const { alone } = operators[name];
   return alone === 'yes' || (alone === 'not in search' && product !== 'search');

@@ -19,7 +19,6 @@ interface FieldOptions extends RuleOperatorOptions {
   readonly frequency?: (word: number) => number;
 }
 
-/** Creates an operator that matches a word or a phrase in one field of a post. */
 export function fieldOperator(
   about: string,
   { texts, frequency = word => word, ...options }: FieldOptions,
@@ -56,7 +55,6 @@ interface KeyOptions extends RuleOperatorOptions {
   readonly frequency: number;
 }
 
-/** Creates an operator that tests whether its value equals one of the post's values. */
 export function keyOperator(
   value: ValueKind,
   about: string,
@@ -102,7 +100,6 @@ export function sourceKey(source: string, { accents }: Dialect): string {
     .replace(/\/$/, '');
 }
 
-/** Creates an operator that tests one of the author's counts, such as the number of followers. */
 export function countOperator(
   about: string,
   count: (author: AuthorFields) => number | undefined,

@@ -26,7 +26,6 @@ export const UNCOMPOSED = 9;
 export type Accents = 'kept' | 'stripped';
 
 export interface CharacterTable {
-  /** The class of each UTF-16 code unit. */
   readonly classes: Uint8Array;
   /** The form in which each unit is compared: lower case, and without accents if accents are stripped. */
   readonly folds: Uint16Array;
@@ -42,7 +41,6 @@ export function characterTable(accents: Accents): CharacterTable {
   return { classes, folds: folds[accents] };
 }
 
-/** Returns the class of a code point outside the basic multilingual plane. */
 export function classOfAstral(codePoint: number): number {
   if (codePoint >= 0x1f1e6 && codePoint <= 0x1f1ff) return REGIONAL;
   if (codePoint >= 0x2f800 && codePoint <= 0x2fa1f) return UNCOMPOSED;

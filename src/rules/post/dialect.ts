@@ -7,7 +7,6 @@ export const RULE_PRODUCTS = ['search', 'historical', 'replay'] as const satisfi
 
 /** The properties in which products differ when they read rules and posts. */
 export interface Dialect {
-  /** Whether accents distinguish words, such as `cumpleaños` from `cumpleanos`. */
   readonly accents: Accents;
   /** Whether punctuation in a quoted phrase must also be in the post. */
   readonly exactPhrases: boolean;

@@ -2,7 +2,6 @@ import type { TextClause } from '../tree.js';
 import type { Dialect } from './dialect.js';
 import { isSingle, type Tokens, tokenise } from './tokeniser.js';
 
-/** A phrase after tokenising. */
 export interface Phrase {
   readonly words: readonly string[];
   /**

@@ -4,7 +4,6 @@ import { fieldsOf } from '../../post/read-fields.js';
 import { type Dialect, dialectOf, type RuleProduct } from './dialect.js';
 import { type Tokens, tokenise } from './tokeniser.js';
 
-/** A function that reads the strings of one field of a post. */
 export type ReadTexts = (fields: PostFields) => readonly string[];
 
 /**
@@ -48,7 +47,6 @@ export class RulePost {
     return this.#addresses;
   }
 
-  /** The tokens of the text that is displayed for each link. */
   get displays(): readonly Tokens[] {
     this.#displays ??= this.#tokens(
       this.parts.flatMap(part => part.links.map(link => link.display)),
@@ -75,7 +73,6 @@ export class RulePost {
   }
 }
 
-/** Returns a post in the form that the rules of a product read. */
 export function rulePost(activity: Activity, product: RuleProduct): RulePost {
   return new RulePost(fieldsOf(activity), dialectOf(product));
 }

@@ -19,7 +19,6 @@ import {
 /** The tokens of a string, and the folded string for comparing exact phrases. */
 export interface Tokens {
   readonly words: readonly string[];
-  /** The position of each word in `folded`. */
   readonly starts: readonly number[];
   /**
    * The string in lower case. Each run of white space is a single space. Accents are removed if they are
