@@ -21,7 +21,6 @@ import type { User } from './users/grants.js';
 import type { OAuthProvider } from './users/oauth-provider.js';
 
 const MAX_BODY_BYTES = 64 * 1024;
-/** The maximum size of all posts in one request, in bytes. */
 const MAX_POSTS_BYTES = 16 * 1024 * 1024;
 /** The maximum size of a snapshot in bytes. It contains the files of all jobs. */
 const MAX_SNAPSHOT_BYTES = 1024 * 1024 * 1024;

@@ -31,7 +31,6 @@ export abstract class StoredMap<Value, Kept> {
 
   protected abstract keyOf(value: Value): string;
   protected abstract idOf(value: Value): string;
-  /** Converts the values to the content of the file. */
   protected abstract keep(values: readonly Value[]): Kept;
   protected abstract restore(kept: Kept): readonly Value[];
 

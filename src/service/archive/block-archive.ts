@@ -177,7 +177,6 @@ class BucketCounts {
     this.#counts[index] = (this.#counts[index] as number) + count;
   }
 
-  /** Counts the members of `documents` from `start` (inclusive) to `end` (exclusive) in their buckets. */
   addAll(block: Block, documents: DocumentSet, start: number, end: number): void {
     for (let newest = start; newest < end; ) {
       const bucket = floorTo(this.#bucketMs, block.timeAt(newest));

@@ -43,7 +43,6 @@ export interface BlockStore {
    * order.
    */
   within(window: Window, newestFirst?: boolean): Iterable<Window>;
-  /** Opens the block of a range that `within` has returned. */
   open(range: Window): Promise<Block>;
   close(): Promise<void>;
 }

@@ -44,7 +44,6 @@ ${visitor && html`<form method="post" action="/console/sign-out">${csrfField(vis
 
 /** A request for a page, with the data that the page shows. */
 export interface Visit extends Pick<RequestContext, 'url' | 'path' | 'signal'>, ShownParts {
-  /** The token that each form must contain. */
   readonly csrf: string;
   readonly messageAt: MessageAt;
 }
@@ -74,7 +73,6 @@ export function notDone(location: string, text: string): FormRedirect {
 interface Question {
   readonly title: string;
   readonly text: HtmlValue;
-  /** The text of the button. */
   readonly action: string;
 }
 

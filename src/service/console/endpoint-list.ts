@@ -204,7 +204,6 @@ function endpoint({ query, body, isStream, isSigned, script, ...rest }: Example)
 interface CurlOptions {
   /** The HTTP method; by default, POST if there is a body, otherwise GET. */
   readonly method?: string | undefined;
-  /** The body as JSON. */
   readonly body?: string | undefined;
   /** Whether the response is a compressed stream, which is shown as it arrives. */
   readonly isStream?: boolean | undefined;
@@ -260,10 +259,6 @@ export function nodeCommand(script: string): string {
   return `node --input-type=module -e ${shellWord(typescriptOf(script))}`;
 }
 
-/**
- * Renders a section, initially closed, for the end of a page. It lists the endpoints that belong to the page,
- * with commands for curl and Millrace.
- */
 export function commandList({ addresses, context }: Visit, page: keyof typeof SECTIONS): Html {
   const endpoints = listedEndpoints(addresses, context.clock.now());
   const others = endpoints.filter(({ section }) => section !== page);

@@ -38,9 +38,7 @@ const PAGE_FAULTS = 5;
  */
 const PATIENCE_MS = 2_000;
 
-/**
- * The page of the clock and the faults. Visitors can change both unless the service runs with `--no-control`.
- */
+/** Visitors can change the clock and the faults unless the service runs with `--no-control`. */
 export const faultPages: readonly ConsolePage[] = [
   {
     pattern: HERE,

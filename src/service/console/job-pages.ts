@@ -116,7 +116,6 @@ function filesCard({ job, files }: JobRunner, url: URL): Html {
   return html`<section class="card" aria-labelledby="files"><h2 id="files">Files</h2>${list}</section>`;
 }
 
-/** The number of posts of a data file on one page. */
 const FILE_POSTS = 10;
 
 async function showFile(visit: Visit): Promise<PageContent> {

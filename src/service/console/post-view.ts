@@ -5,10 +5,6 @@ import type { MatchedTerms } from '../../rules/match/matched-terms.js';
 import { type Html, html, isolated } from './html/html.js';
 import { instant, printCount } from './html/page-parts.js';
 
-/**
- * Renders a post for people to read, with its JSON in a closed section. Marks the terms that a rule has
- * matched.
- */
 export function postView(activity: Activity, matched?: MatchedTerms): Html {
   const fields = fieldsOf(activity);
   const { media, quoted, lang, favorites, retweets } = fields;

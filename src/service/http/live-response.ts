@@ -44,7 +44,6 @@ export class LiveResponse implements AsyncIterable<Buffer> {
   readonly #gzip = new Gzip({ level: 4, flush: constants.Z_SYNC_FLUSH });
   #compressed: Buffer[] = [];
   #waiting: Uint8Array[] = [];
-  /** The number of waiting bytes. */
   #backlog = 0;
   #messages = 0;
   readonly #recent: Uint8Array[] = [];

@@ -136,7 +136,6 @@ interface RateCheck {
    * Whether to count the request now. `false` if the caller counts the request later, after it has succeeded.
    */
   readonly count?: boolean | undefined;
-  /** Returns additional headers for the 429. */
   readonly headers?: (() => Readonly<Record<string, string>>) | undefined;
 }
 

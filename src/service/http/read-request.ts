@@ -34,7 +34,6 @@ function chunksOf(request: IncomingMessage): AsyncIterable<Buffer> {
 
 const bodies = new WeakMap<IncomingMessage, Buffer>();
 
-/** Returns the body of a request, if it was read. */
 export function bodyOf(request: IncomingMessage): Buffer | undefined {
   return bodies.get(request);
 }
@@ -69,7 +68,6 @@ export async function drainBody(request: IncomingMessage): Promise<boolean> {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Parses a JSON object. Returns `undefined` for anything else. */
 export function parseJsonObject(bytes: Uint8Array): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(utf8.decode(bytes));

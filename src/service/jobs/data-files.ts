@@ -115,7 +115,6 @@ export function createDataUrls(seed: string | number, account: string) {
   const signature = (path: string, expires: string) =>
     createHmac('sha256', key).update(`GET\n${expires}\n${path}`).digest();
   return {
-    /** Returns the path with a query that makes it valid until `expiresAt`. */
     sign(path: string, expiresAt: number): string {
       const expires = String(Math.floor(expiresAt / SECOND));
       const query = new URLSearchParams({

@@ -59,7 +59,7 @@ export function endingOf({ unprocessed, minutesFailed }: ReplayInfo): string {
     : 'Replay Request Completed';
 }
 
-/** Prints the last message of a replay, in one of its three variants. */
+/** Prints the `info` message that ends a replay. */
 export function infoMessage(end: ReplayInfo): Buffer {
   const { sent, activityCount, minutesFailed, unprocessed } = end;
   const info = {

@@ -103,7 +103,6 @@ export async function sendReplay(
   return isSent ? end : undefined;
 }
 
-/** A delay of up to this many milliseconds is made up for by sending faster. */
 const MAX_CATCH_UP_MS = 20;
 
 /**

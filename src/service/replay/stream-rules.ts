@@ -9,7 +9,6 @@ export type RequestedRules =
   | { readonly rules: readonly RequestedRule[] }
   | { readonly ids: readonly string[] };
 
-/** A rule that a request wants to delete, but that the stream does not have. */
 type MissingRule = RequestedRule | Pick<KnownRule, 'id'>;
 
 /** The rules of the replay stream. Values are unique, and rules are in the order of their creation. */

@@ -21,14 +21,12 @@ const ERAS = [ENRICHED, PROFILES_CUT];
  */
 const written = new WeakMap<SampleAuthor, Map<string, Written>>();
 
-/** Returns the `user` of a post in the `original` format, at the time `at`. */
 export function renderUser(author: SampleAuthor, at: number): string {
   const { start, end } = once(author, `user${eraOf(at)}`, () => writeUser(author, at));
   const counts = countsOf(author, at);
   return `${start}"followers_count":${counts.followers},"friends_count":${counts.friends},"listed_count":${counts.listed},"favourites_count":${counts.likes},"statuses_count":${counts.posts},${end}`;
 }
 
-/** Returns the `actor` of a post in the `activity_streams` format, at the time `at`. */
 export function renderActor(author: SampleAuthor, at: number): string {
   const { start, end } = once(author, `actor${eraOf(at)}`, () => writeActor(author, at));
   const counts = countsOf(author, at);

@@ -123,7 +123,6 @@ interface Link extends About {
   readonly end: number;
 }
 
-/** Returns the links of a post: to pages, and to the quoted post. */
 function* linksOf(draft: SampleDraft, text: SampleText, drafts: SampleDrafts): Generator<Link> {
   for (const entity of text.entities) {
     if (entity.kind !== 'link') continue;

@@ -250,10 +250,6 @@ export class SampleTerms {
     );
   }
 
-  /**
-   * Records the search terms of an atom that is used for the first time: a fragment of text, or a quoted
-   * author.
-   */
   #learn(atom: number): void {
     this.#isKnown[atom] = 1;
     if (atom < FRAGMENTS) this.#learnFragment(atom);

@@ -32,7 +32,6 @@ export interface CutText {
   readonly length: number;
   /** The number of code points of the full text that the truncated text includes. */
   readonly kept: number;
-  /** The link to the page of the post. */
   readonly link: TrailingLink;
 }
 

@@ -32,10 +32,6 @@ const FIELDS = indexedOperators(dialectOf('search')).fields;
 
 type IndexedField = (typeof FIELDS)[number];
 
-/**
- * The words of a fragment's text. If the fragment is a link, also the words of its address and of
- * its display form.
- */
 interface FragmentWords {
   readonly text: readonly string[];
   readonly address?: readonly string[];

@@ -11,10 +11,6 @@ import type { Endpoint, RequestContext } from '../http/router.js';
 import type { Limits } from '../http/service-limits.js';
 import type { ServiceContext } from '../service-context.js';
 
-/**
- * The values that the handlers of search and counts get. They exist once a request has passed the checks that
- * both endpoints share.
- */
 export interface SearchParts {
   readonly context: ServiceContext;
   readonly product: SearchProduct;

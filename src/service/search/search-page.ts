@@ -89,7 +89,6 @@ export async function findPage(
   const { responseSpanMs, searchDelayMs } = settings.limits;
   const found = Math.min(window.to, asOf - searchDelayMs);
   const to = after === undefined ? found : Math.min(found, after.at + 1);
-  // A response covers at most 31 days.
   const from = Math.max(window.from, to - responseSpanMs);
   if (from >= to) return { posts: [], next: undefined };
   const matches = compileRule(tree, { product: 'search' });

@@ -46,7 +46,6 @@ export class UsageMeter {
   #writing: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
-  /** The day on which old data was last removed. */
   #prunedOn = Number.NaN;
 
   constructor(clock: Clock, settings: MeterSettings) {
@@ -75,7 +74,6 @@ export class UsageMeter {
     this.#scheduleWrite();
   }
 
-  /** Records a request to a search or counts endpoint. */
   requested(product: ProductName): void {
     if (this.#closed) return;
     this.#of(product).requests++;

@@ -45,8 +45,7 @@ export interface LinePosition {
   readonly bytes: number;
 }
 
-/** The maximum size of a varint in bytes. */
-const VARINT_BYTES = 5;
+const MAX_VARINT_BYTES = 5;
 
 class ByteWriter {
   #bytes = Buffer.allocUnsafe(1024);
@@ -54,7 +53,7 @@ class ByteWriter {
 
   /** Adds an integer from 0 to 2^32 - 1, with 7 bits per byte, low bits first. */
   varint(value: number): void {
-    this.#reserve(VARINT_BYTES);
+    this.#reserve(MAX_VARINT_BYTES);
     let rest = value;
     for (; rest >= 0x80; rest >>>= 7) this.#bytes[this.length++] = (rest & 0x7f) | 0x80;
     this.#bytes[this.length++] = rest;
@@ -206,7 +205,6 @@ interface TermPosts {
   readonly postings: number[];
   readonly occurrences: number[];
   isWord: boolean;
-  /** The last document in `postings`. */
   last: number;
 }
 

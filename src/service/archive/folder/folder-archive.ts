@@ -114,7 +114,6 @@ export class BlockFile implements Block {
   readonly #path: string;
   readonly #from: number;
   readonly #reader: LineReader;
-  /** The offset of each part in the file. */
   readonly #starts: readonly number[];
   readonly #times: Buffer;
   #ids: Buffer | undefined;

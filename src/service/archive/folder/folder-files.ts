@@ -32,9 +32,6 @@ export async function listFiles(folder: string): Promise<readonly ListedFile[]> 
   return (await pLimit(MAX_OPEN_FILES).map(paths, path => fileAt(folder, path))).flat();
 }
 
-/**
- * Returns the file, or the file to which a link points. Returns an empty list for a folder or a checkpoint.
- */
 async function fileAt(folder: string, path: string): Promise<readonly ListedFile[]> {
   const file = join(folder, path);
   const found = await withStorageError('read', file, () => stat(file));

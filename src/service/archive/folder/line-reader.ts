@@ -14,7 +14,6 @@ import { getOrMake, WeightedCache } from '../../cache.js';
 import type { LinePosition } from './block-layout.js';
 import { fileBlocks, type ListedFile } from './folder-files.js';
 
-/** A file as it was when it was indexed. */
 export interface IndexedFile extends ListedFile {
   /**
    * How lines are read. A `plain` file is read in place. A `gzip` or `zstd` file is inflated into

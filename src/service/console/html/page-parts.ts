@@ -76,10 +76,6 @@ export function breakable(code: string): Html {
   );
 }
 
-/**
- * Renders a command that a click selects completely, and the same command as a script in
- * TypeScript.
- */
 export function command(caption: HtmlValue, text: string, typescript?: string): Html {
   return html`<figure class="command"><figcaption>${caption}</figcaption><pre><code>${breakable(text)}</code></pre>${
     typescript !== undefined &&

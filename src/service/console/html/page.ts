@@ -9,10 +9,6 @@ import { ICON, STYLE_SHEET } from './style-sheet.js';
 export const CONSOLE_HOME = '/console';
 export const GRANTS_PATH = '/oauth/grants';
 
-/**
- * The areas of the website, with the first page of each. The header shows the area after the name of the
- * service.
- */
 const AREAS = { console: CONSOLE_HOME, accounts: GRANTS_PATH };
 
 export interface HtmlPage {

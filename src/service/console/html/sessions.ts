@@ -7,9 +7,7 @@ import { readBody } from '../../http/read-request.js';
 import type { Message, Said } from './page-parts.js';
 
 export interface Visitor<User> {
-  /** The user; `undefined` if the visitor is not signed in. */
   readonly user: User | undefined;
-  /** The token that every form of this browser must send. */
   readonly csrf: string;
   /** The `Set-Cookie` header, if the browser has no valid cookie yet. */
   readonly headers: Readonly<Record<string, string>>;

@@ -25,7 +25,6 @@ export const column = {
   beside<Row>(label: string, cell: Cell<Row>): HtmlColumn<Row> {
     return { kind: 'beside', label, cell, phoneLabel: '' };
   },
-  /** Returns a column that is aligned to the right. */
   number<Row>(label: string, cell: Cell<Row>, phoneLabel = label): HtmlColumn<Row> {
     return { kind: 'number', label, cell, phoneLabel };
   },
