@@ -33,7 +33,6 @@ export interface FlagDetails {
   readonly fallback?: unknown;
   /** The default as text for the help. Needed if the table of options does not contain the default. */
   readonly shownDefault?: string;
-  /** Whether the flag may be repeated, for an option that takes a list. */
   readonly isRepeated?: boolean;
   /**
    * The factor from the unit of the flag to the unit of the option, such as 1,000 for a flag in seconds and

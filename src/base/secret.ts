@@ -23,7 +23,6 @@ const WORD_END = String.raw`(?![\p{L}\p{N}])`;
 const ESCAPE = /[%&\\]/;
 
 interface Known {
-  /** How many objects hold the secret. */
   uses: number;
   /**
    * The pattern that finds the secret in text. It takes milliseconds to create, so it is created for the

@@ -85,7 +85,6 @@ interface ConnectionState {
   failures: number;
 }
 
-/** Reads a connection until it ends, and returns the error with which it ended. */
 async function readConnection(
   connection: LiveConnection,
   { timing, clock }: Account,

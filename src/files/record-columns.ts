@@ -55,7 +55,6 @@ export interface ThreadTask<In = unknown, Out = unknown> {
   made(output: Out): readonly Memory[];
 }
 
-/** Runs a task in a thread. Returns `undefined` if there are no threads. */
 export type RunInThread = <In, Out>(
   task: ThreadTask<In, Out>,
   input: In,

@@ -36,7 +36,6 @@ export interface OpenFileRange {
 
 export interface DecodedRows {
   readonly origin: string;
-  /** The positions of the records. Their content may be on another thread. */
   readonly rows: FileRecords;
   readonly columns: ReadonlyMap<RecordColumn, unknown>;
   readonly bytes: number;

@@ -308,7 +308,6 @@ export function scriptOfThreads(): URL | undefined {
 export interface FileSetup {
   readonly decoding: Decoding;
   readonly columns: readonly RecordColumn[];
-  /** For each reader of the plan, how it encodes rows. `undefined` if it does not encode rows. */
   readonly encodings: readonly (RowEncoding | undefined)[];
 }
 

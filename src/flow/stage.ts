@@ -59,7 +59,6 @@ export type SourceArgument<From> = [From] extends [Source<unknown>]
     ? 'Call it: a source is what it returns'
     : 'A source is a Flow, a stream to read, or anything else with Symbol.asyncIterator: wrap items by Readable.from(items)';
 
-/** An argument that must be an operator or a stream to pipe through. */
 export type StageArgument<In, S> = [S] extends [StageFor<Fed<In>>]
   ? S | StageFor<Read<In>>
   : [S] extends [AnySink]

@@ -5,7 +5,6 @@ import { Activity } from '../post/activity.js';
 import { isComplianceEvent } from '../post/compliance-event.js';
 import { withInternals } from './internals.js';
 
-/** The kinds of items that a stage can read, as messages name them. */
 export type Reads = 'activities' | 'posts' | 'records' | 'lines' | 'bytes' | keyof typeof ADVICE;
 
 export interface Needed {

@@ -10,7 +10,7 @@ import { MAGIC_BYTES, nodeZstd, ZstdFrames } from './zstd.js';
  */
 const LARGEST_FILE = 8 * 1024 * 1024;
 const LARGEST_CONTENT = 64 * 1024 * 1024;
-/** The size of a gzip file that holds no data: a header and a trailer. */
+/** The size of a gzip file that holds no data: a header, an empty block and a trailer. */
 const SMALLEST_FILE = 20;
 const SMALLEST_CHUNK = 64 * 1024;
 const LARGE_CHUNK = 1024 * 1024;

@@ -64,7 +64,6 @@ export class JetStreamConnection implements Servers {
   #changedAt = 0;
   /** The errors for requests that the login does not permit, by the subject of the request. */
   readonly #denials = new Map<string, Error>();
-  /** The error for the connection, if it was closed during the run. */
   #closedBy: JetStreamError | undefined;
 
   /**

@@ -150,7 +150,6 @@ export async function postsOf(
   });
 }
 
-/** Decompresses a payload. The result must have the given size. */
 async function inflated(payload: Uint8Array, encoding: string, size: number): Promise<Buffer> {
   const inflate = INFLATE.get(encoding);
   if (encoding === 'zstd' && inflate === undefined) throw new NodeLacksZstd();

@@ -43,7 +43,6 @@ export interface ReadOptions {
   readonly after: number;
   /** The last sequence to read. It need not exist yet. @default reading never ends */
   readonly until?: number | undefined;
-  /** Whether to fetch headers without payloads. */
   readonly headersOnly?: boolean | undefined;
 }
 

@@ -35,14 +35,12 @@ export interface ConnectionRun {
   readonly call: string;
   readonly signal: AbortSignal;
   readonly progress: Progress | undefined;
-  /** Returns the cursor to add to an error. */
   cursor(): Cursor | undefined;
 }
 
 export interface Servers {
   readonly run: ConnectionRun;
   readonly maxOutageMs: number;
-  /** The addresses of the servers, for error messages. */
   readonly addresses: string;
   /** Whether there are other servers that may know more than the server that answers. */
   readonly isCluster: boolean;
@@ -151,7 +149,6 @@ class Failures {
     return now - this.#missingSince <= MISSING_MS;
   }
 
-  /** Called when the request has succeeded or is given up. */
   end(): void {
     this.#endWait();
   }

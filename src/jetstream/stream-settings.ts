@@ -214,7 +214,7 @@ export interface OpenedStream {
   readonly lastSequence: number;
 }
 
-/** The number of nanoseconds in a millisecond. The servers count in nanoseconds. */
+/** The servers count in nanoseconds. */
 export const NANOSECONDS = 1_000_000;
 
 export interface PublishedStream {

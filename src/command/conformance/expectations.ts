@@ -9,7 +9,6 @@ export interface Observed {
   readonly text: string;
   /** The body, parsed so that large ids keep all digits. `undefined` if the body is not JSON. */
   readonly json: unknown;
-  /** The service's time in epoch milliseconds. */
   readonly now: number;
 }
 
@@ -136,7 +135,7 @@ function dateOf(value: unknown): number | undefined {
   return typeof value === 'string' ? parseTimestamp(value) : undefined;
 }
 
-/** Returns the posts on a page. The members of a post may be missing or invalid. */
+/** The members of a post may be missing or invalid. */
 function postsOf({ json }: Observed): readonly Activity[] {
   const results = memberOf(json, 'results');
   return Array.isArray(results)
