@@ -17,7 +17,7 @@ it('explainSuppressed adds the error of a disposal to the error of the test', as
   expect(error.stack).toContain(`SuppressedError: ${error.message}\n`);
 });
 
-it('explainSuppressed keeps other errors unchanged', () => {
+it('explainSuppressed leaves an error that suppressed no other error unchanged', () => {
   const error = new Error('one');
   const { stack } = error;
   explainSuppressed(error);

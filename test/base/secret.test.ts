@@ -219,7 +219,7 @@ describe('an error of the library', () => {
     expect(everything(error)).not.toContain('canar');
   });
 
-  it('shows no secret in its other properties', () => {
+  it('shows no secret in any property, such as `body` or `missing`', () => {
     const errors = whileSecret([word], () => [
       new HttpError('m', { status: 400, method: 'GET', url: 'https://x/', body: word }),
       new IncompleteError('m', { missing: [word] }),

@@ -26,7 +26,7 @@ function isOrdered(ranges: readonly Window[]): boolean {
 }
 
 describe('subtractRanges', () => {
-  it('returns the parts of a window that no other range covers, in order', () => {
+  it('returns the parts of a window that no subtracted range covers, in order', () => {
     fc.assert(
       fc.property(range, fc.array(range), (window, others) => {
         const parts = subtractRanges(window, others);
@@ -39,7 +39,7 @@ describe('subtractRanges', () => {
     );
   });
 
-  it('returns one range for each gap between the other ranges', () => {
+  it('returns one range for each gap between the subtracted ranges', () => {
     expect(
       subtractRanges({ from: 0, to: 20 }, [
         { from: 9, to: 12 },

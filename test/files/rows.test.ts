@@ -54,7 +54,7 @@ describe('ItemRows', () => {
     );
   });
 
-  it('has lengths, starts and marks for as many items as a batch has', () => {
+  it('has a length, a start and a mark for each item, for any number of items', () => {
     for (const count of [1, 63, 64, 65, 129, 300, 1_000]) {
       const { lengths, starts, marks } = itemRows(count);
       const each = (numbers: Uint32Array) =>

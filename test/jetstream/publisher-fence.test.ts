@@ -192,7 +192,7 @@ describe('the KV entry that locks the name of a publisher', () => {
     (_, where) => expectInUse({ ...where, pid: 2 ** 22 + 1 }),
   );
 
-  it('is not taken over immediately from another thread of this process', () =>
+  it('is not taken over immediately from another thread of the same process', () =>
     expectInUse({ thread: threadId + 1 }));
 
   /**

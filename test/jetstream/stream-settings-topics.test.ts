@@ -146,7 +146,7 @@ describe('the `topics` option of toJetStream', () => {
       },
       /at most 256/,
     ],
-  ])('causes an OptionError if it is invalid: %o', (wrong, message) => {
+  ])('causes an error if it is invalid: %o', (wrong, message) => {
     const connection = () => Promise.reject(new Error('connected'));
     const needed = { connection, stream: 'posts', subject: 'posts' };
     const options: ToJetStreamOptions<Activity> = { ...needed, ...wrong };
@@ -175,7 +175,7 @@ describe('the `topics` option of toJetStream', () => {
     );
   });
 
-  it('puts a post on the subject of its topic that the post id determines', () => {
+  it('distributes the posts of a topic over the subjects of the topic by post id', () => {
     fc.assert(
       fc.property(anyTopics, anyShards, fc.nat(5), fc.nat(), ({ names }, shards, number, id) => {
         const all = subjectsOfAll(names, shards);

@@ -195,7 +195,7 @@ describe('a permanent fault in the download of a job', () => {
     expect(served.fetched.size).toBeLessThan(30);
   });
 
-  it('of the connection fails the run with the names of the remaining files', async () => {
+  it('that makes every connection fail ends the run with the names of the remaining files', async () => {
     const served = await start();
     served.faults.set(served.files[6]!.segment, () => response => {
       response.socket?.resetAndDestroy();
@@ -210,7 +210,7 @@ describe('a permanent fault in the download of a job', () => {
     running.splice(0);
   });
 
-  it('of an expired job fails the run with the date of expiry', async () => {
+  it('that makes the job expire fails the run with the date of expiry', async () => {
     const served = await start();
     const { otherwise } = served.server;
     served.faults.set(served.files[6]!.segment, () => status(403));
@@ -262,7 +262,7 @@ describe('a permanent fault in the download of a job', () => {
     ['another protocol', () => ['file:///etc/passwd'], /https/],
     ['no URL', () => ['../../etc/passwd'], /got "..\/..\/etc\/passwd"/],
     ['credentials in a URL', () => ['https://a:canary@files.example/x'], /https/],
-  ])('of a list with %s fails the run', async (_, list, expected) => {
+  ])('(list with %s) fails the run', async (_, list, expected) => {
     const served = await start();
     const { otherwise } = served.server;
     served.server.script.push(otherwise, response => {

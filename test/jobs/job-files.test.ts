@@ -44,7 +44,7 @@ describe('the files that jobFiles downloads', () => {
     },
   );
 
-  it('cause the run to fail with the error of the promise of `onVerdict`', async () => {
+  it('are followed by a call of `onVerdict`, and the run fails if that call rejects', async () => {
     const served = await start();
     const failure = new Error('no room in the log');
     const { error } = await download(served, { onVerdict: () => Promise.reject(failure) });

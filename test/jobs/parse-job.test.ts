@@ -84,7 +84,7 @@ describe('the status of a job', () => {
   });
 });
 
-describe('a parsed list of the service', () => {
+describe('a parsed list', () => {
   it('of jobs contains their ids and delivered totals', async () => {
     const item = {
       ...JOB,

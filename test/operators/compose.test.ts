@@ -42,7 +42,7 @@ describe('compose', () => {
     expect(await pipeline(source(), eight, eight, take(2), collect())).toEqual([0, 2 ** 16]);
   });
 
-  it('has the same identity in checkpoints as the listed operators, and resumes in the same way', async () => {
+  it('has the same identity in checkpoints as its operators without compose, and resumes like them', async () => {
     const [composed, listed] = [compose(double, take(3))(source()), take(3)(double(source()))];
     expect(identityOf(composed)).toEqual(identityOf(listed));
     const [first] = await batchesIn(composed);

@@ -43,7 +43,7 @@ describe('take', () => {
     expect(state.open).toBe(0);
   });
 
-  it('counts the items of the last batch that it does not deliver as dropped', async () => {
+  it('counts as dropped the items of the last batch that it does not deliver', async () => {
     const progress = new Progress();
     for await (const _ of take<number>(4)(source([[1, 2], [3], [4, 5, 6]])).batches({ progress }));
     expect([...progress.dropped]).toEqual([['take', 2]]);

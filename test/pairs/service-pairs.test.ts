@@ -70,7 +70,7 @@ describe('the tested combinations of options for sources of a service', () => {
     },
   );
 
-  it('include runs of job files that worker threads process completely', () => {
+  it('include runs whose job files are processed completely by worker threads', () => {
     expect(rows.filter(usesThreads).length).toBeGreaterThan(2);
   });
 

@@ -54,7 +54,7 @@ let asked: ReturnType<typeof askedOfThreads>;
 const { rows, pairs, missing, tried } = suiteRows(DOMAIN, RULES);
 
 describe('the tested combinations of options for stored files', () => {
-  it('include runs whose posts worker threads process completely', () => {
+  it('include runs whose posts are processed completely by worker threads', () => {
     expect(rows.filter(usesThreads).length).toBeGreaterThan(10);
   });
 

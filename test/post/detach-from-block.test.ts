@@ -63,7 +63,7 @@ describe('detached()', () => {
     expect(held?.raw.buffer.byteLength).toBeLessThan(10_000);
   });
 
-  it('does not copy views that fill most of their buffer, or other values', () => {
+  it('does not copy views that fill most of their buffer, or values that are not bytes', () => {
     const block = inBlock(POST.repeat(1_000), 1_500 * POST.length);
     const halves = [block.subarray(0, 200_000), block.subarray(200_000)];
     const items = [...halves, 'text', null, 3n, { rows: [1] }, new Map(), Buffer.from('small')];

@@ -31,7 +31,7 @@ describe('parseCreatedAt', () => {
     );
   });
 
-  it('returns undefined for any other format', () => {
+  it('returns NaN for a string that is not a time in the original format', () => {
     for (const text of [
       '',
       'Wed Oct 10 2018',
@@ -55,7 +55,7 @@ describe('parseIsoTime', () => {
     );
   });
 
-  it('returns undefined for any other format', () => {
+  it('returns NaN for a string that is not a UTC time in ISO 8601', () => {
     for (const text of [
       '',
       '2016',
@@ -84,7 +84,7 @@ describe('createdAtIn', () => {
     expect(createdAtIn(bytesOf(date), 1)).toBe(date.getTime());
   });
 
-  it('returns the same as parseCreatedAt, or undefined, for any bytes', () => {
+  it('returns the same as parseCreatedAt, or NaN, for any bytes', () => {
     fc.assert(
       fc.property(instant, fc.nat(29), fc.nat(127), (date, place, byte) => {
         const bytes = bytesOf(date);
@@ -96,7 +96,7 @@ describe('createdAtIn', () => {
     );
   });
 
-  it('returns undefined for a day that its month does not have', () => {
+  it('returns NaN for a day that its month does not have', () => {
     expect(createdAtIn(Buffer.from('Wed Feb 30 20:19:24 +0000 2018'), 0)).toBeNaN();
   });
 });

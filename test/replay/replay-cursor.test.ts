@@ -18,7 +18,7 @@ describe('the cursor of a replay', () => {
     expect(parse({}).state).toMatchObject({ chunk: 960_000, gaps: [{ reason: 'expired' }] });
   });
 
-  it('causes an OptionError with another service, unless an older version wrote it', () => {
+  it('causes an error that names the service if the service differs, unless an older version wrote the cursor', () => {
     const resume = (before: object, now: Record<string, string>) =>
       parseReplayCursor({ url: 'x', ...now }, { ...cursor, request: { url: 'x', ...before } });
     expect(() => resume({ service: 'a.example' }, { service: 'b.example' })).toThrow(
@@ -32,7 +32,7 @@ describe('the cursor of a replay', () => {
     expect(parse({ connects: ['20180101000000'] }).state).toEqual(parse({}).state);
   });
 
-  it('causes an OptionError in a run without shards if it belongs to a shard', () => {
+  it('causes an error that names the shard in a run without shards if the cursor belongs to a shard', () => {
     expect(() => parse({ request: { url: 'x', shard: '1/2' } })).toThrow(
       'its shard was "1/2", and now it is not given',
     );

@@ -153,7 +153,7 @@ describe('syncRules', () => {
     expect(server.received).toEqual([]);
   });
 
-  it('throws an OptionError before any request if a value has two tags', async () => {
+  it('throws an error that names both tags before any request if a value has two tags', async () => {
     const twice = [
       { value: 'a', tag: 'x' },
       { value: 'a', tag: 'y' },

@@ -194,10 +194,18 @@ describe('the buckets of counts()', () => {
     ['a last page without a bucket', [page([])], 'skipped 720 buckets'],
     ['a hole in a page', [page([...hours(0, 9), ...hours(10, 720)])], 'skipped the bucket'],
     ['a hole between pages', [page(hours(0, 9), 'a'), page(hours(12, 720))], 'skipped 3 buckets'],
-    ['a bucket twice', [page([...hours(0, 720), ...hours(7, 8)])], 'the bucket 202401010700 twice'],
-    ['a bucket in two pages', [page(hours(0, 9), 'a'), page(hours(8, 720))], '202401010800 twice'],
+    [
+      'the same bucket twice in a page',
+      [page([...hours(0, 720), ...hours(7, 8)])],
+      'the bucket 202401010700 twice',
+    ],
+    [
+      'the same bucket in two pages',
+      [page(hours(0, 9), 'a'), page(hours(8, 720))],
+      '202401010800 twice',
+    ],
     ['the same page twice', [page(hours(0, 9), 'a'), page(hours(0, 9), 'b')], '010000 twice'],
-  ])('cause an IncompleteError after %s', async (_what, replies, message) => {
+  ])('cause an IncompleteError for %s', async (_what, replies, message) => {
     server.script.push(...replies);
     const error = await gathered().catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(replies.length > 1 ? IncompleteError : DataError);

@@ -82,7 +82,7 @@ describe('the options of search()', () => {
     expect(() => call(undefined, SNOW)).toThrow('made by `account()`');
   });
 
-  it('cause an OptionError if the account lacks a setting for searches', () => {
+  it('cause an error that names the setting if the account lacks a setting for searches', () => {
     const settings = {
       baseUrl: server.url,
       account: 'a',

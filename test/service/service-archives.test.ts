@@ -18,7 +18,7 @@ describe('the first search that the local service suggests', () => {
     expect(page.results[0]?.id_str).toBe('1790000000000000000');
   });
 
-  it('is shown on the overview page with the password', async () => {
+  it('is shown as a command with the password on the overview page', async () => {
     const { service, baseUrl } = await local(teaPosts(1));
     const browser = browse(baseUrl);
     await browser.signIn();

@@ -84,12 +84,9 @@ describe('an option of createService', () => {
       { jobDwellMs: { runing: 5 } },
       'unknown option `jobDwellMs.runing`; did you mean `jobDwellMs.running`?',
     ],
-  ])(
-    'causes an OptionError that suggests the nearest name if it is unknown: %j',
-    (options, message) => {
-      expect(() => createService(options as ServiceOptions)).toThrow(message);
-    },
-  );
+  ])('causes an error that suggests the nearest name if it is unknown: %j', (options, message) => {
+    expect(() => createService(options as ServiceOptions)).toThrow(message);
+  });
 
   it('is named in one error together with all other wrong options', () => {
     const options = {

@@ -304,7 +304,7 @@ describe('an error in tee()', () => {
     expect(opened).toBe(false);
   });
 
-  it('is an OptionError if the sink of a branch resumes from its own cursor', async () => {
+  it('says that a branch cannot resume if the sink of the branch resumes from its own cursor', async () => {
     const resumes: Sink<number> = async input => {
       for await (const _ of (input as Flow<number>).batches({ resume: { next: 2 } }));
     };

@@ -68,7 +68,7 @@ describe('the types of table rows', () => {
     expectTypeOf(more).returns.toHaveProperty('count').toEqualTypeOf<bigint | null>();
   });
 
-  it('follow from the table that fits the items of each endpoint family', () => {
+  it('are known for the table of each endpoint family', () => {
     expectTypeOf<CountBucket>().toExtend<ItemOf<typeof tables.counts>>();
     expectTypeOf<UsageRow>().toExtend<ItemOf<typeof tables.usage>>();
     expectTypeOf<Engaged<EngagementType, Count<CountAs>>>().toExtend<

@@ -431,7 +431,7 @@ describe('the conformance checks report exactly the broken rules of a service', 
   let first = '';
 });
 
-describe('a difference reported by the conformance checks', () => {
+describe('a difference that the conformance checks find', () => {
   it('states the rule, the expected and the received value', async () => {
     const { addresses } = await started({ limits: lifted({ maxResultsMax: 600 }) });
     const [wrong] = (await resultsOf(account(addresses, {}))).filter(r => r.result === 'differs');

@@ -33,7 +33,7 @@ test('renderProblem marks the opening parenthesis of an unclosed group', () => {
   );
 });
 
-test('renderProblem counts two columns for a wide character, and one for any other', () => {
+test('renderProblem counts two columns for a wide character, and one for any other character', () => {
   expect(drawn('雪\t🍕 "a\u0007e\u0301" h:x').split('\n').slice(1)).toEqual([
     '  | 雪 🍕 "a\ufffde\u0301" h:x',
     '  |             ^ to match the text itself, quote it: `"h:x"`',

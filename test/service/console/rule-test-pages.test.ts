@@ -32,7 +32,7 @@ describe('the console page that tests rules', () => {
     expect(service.posts.list()).toEqual([]);
   });
 
-  it('accepts a post of the other format', async () => {
+  it('accepts a post of the format that the service does not use', async () => {
     const { test } = await tester();
     const post = streamsPost(NOW, '1', 'green tea').activity.raw.toString();
     expect((await test(post, 'tea from:ann')).seen).toContain('1 of 1 rule matches');

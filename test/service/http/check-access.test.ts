@@ -38,7 +38,7 @@ describe('HTTP Basic authentication', () => {
     expect(isAuthorized(header, credentials)).toBe(false);
   });
 
-  it('rejects every other email and password', () => {
+  it('rejects every email and password that differs from the configured one', () => {
     fc.assert(
       fc.property(fc.string(), text => {
         fc.pre(text !== `${credentials.email}:${credentials.password}`);

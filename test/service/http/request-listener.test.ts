@@ -103,7 +103,7 @@ describe('an error response of the local service', () => {
     expect((await ask(`${path}?query=tea`)).status).toBe(404);
   });
 
-  it('is 422 for a parameter that only the other endpoint has, and lists all other problems, too', async () => {
+  it('is 422 for a counts parameter in a search, or the reverse, and lists all other problems, too', async () => {
     const { search, counts } = await local();
     for (const [ask, parameters, name] of [
       [search, { bucket: 'day' }, 'bucket'],

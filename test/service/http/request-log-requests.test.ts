@@ -150,7 +150,7 @@ describe('the request log of the local service', () => {
     ).rejects.toThrow('The last requests were POST /search/30day/accounts/local/dev.json (200)');
   });
 
-  it('is available as JSON from the control API, where a request can wait as well', async () => {
+  it('is available as JSON from the control API, which can also wait for later requests', async () => {
     const { found, logged, service } = await serve({ posts });
     const waiting = logged('endpoint=search&count=1');
     await found();

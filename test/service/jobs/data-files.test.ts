@@ -296,7 +296,7 @@ describe('a job file of the local service', () => {
     expect((await fetch(url, { method: 'POST' })).status).toBe(405);
   });
 
-  it('is not found at a signed URL with other or invalid minutes', async () => {
+  it('is not found at a signed URL for minutes that no file has', async () => {
     const jobs = await localJobs({ seed: 'known' });
     const { listing } = await delivered(jobs);
     const { origin, pathname } = new URL(listing.urlList[0] as string);

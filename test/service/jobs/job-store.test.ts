@@ -16,7 +16,7 @@ describe('the store of jobs on disk', () => {
     expect(kept?.job.number).toBe(49);
   });
 
-  it('returns jobs in order of creation, and skips other folders', async () => {
+  it('returns jobs in order of creation, and skips folders that contain no job', async () => {
     const folder = await temporaryFolder();
     const store = new JobStore(folder);
     for (const [i, uuid] of ['c', 'a', 'b'].entries())

@@ -56,7 +56,7 @@ describe('the given posts of a service', () => {
     expect(buckets.reduce((sum, { count }) => sum + count, 0)).toBe(both.length);
   });
 
-  describe('of the current time and of an hour later', () => {
+  describe(', one with the current time and one with a time an hour later,', () => {
     const archive = () => {
       const posts = added([
         { text: 'tea', id: '7', author: 'Ann' },

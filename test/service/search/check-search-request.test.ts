@@ -38,7 +38,7 @@ describe('the `next` token of a search', () => {
     );
   });
 
-  it('is rejected if it is any other string', () => {
+  it('is rejected if it is a string that the service did not issue', () => {
     const tokens = createNextTokens(1);
     fc.assert(
       fc.property(fc.string(), text => {

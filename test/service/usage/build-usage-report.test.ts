@@ -125,7 +125,7 @@ describe('a usage report of the local service', () => {
     expect((await report()).publishers).toEqual([]);
   });
 
-  describe('with thresholds and a status from the options of the service', () => {
+  describe('with usage limits set as options of the service', () => {
     const reportWithOptions = async () => {
       const { drink, report } = await tea({
         usageAlert: 1000,

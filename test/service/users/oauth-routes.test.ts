@@ -380,7 +380,7 @@ describe('the option `applications`', () => {
     [{ usageAlert: 1.5 }],
     [{ requestCap: '5' }],
     [{ accountStatus: 'asleep' }],
-  ])('causes an OptionError for %j', options => {
+  ])('causes an error that names the option for %j', options => {
     const [name] = Object.keys(options);
     expect(() => createService(unchecked(options))).toThrow(`\`${name}\` must be`);
   });

@@ -247,12 +247,15 @@ describe('tee with a checkpoint', () => {
       disk => filesOn(disk, { path: '/a/x', checkpoint: CHECKPOINT }),
       /another sink: tee\(\) is now files\(\)/,
     ],
-  ])('throws an OptionError if it continues with %s', async (_, make, message) => {
-    const disk = new SimulatedDisk();
-    const source = () => places([[1], [2]]);
-    await pipeline(source(), tee(filesOn(disk, { path: '/a/x' }), { checkpoint: CHECKPOINT }));
-    const run = pipeline(source(), unchecked(make(disk)));
-    await expect(run).rejects.toThrow(StorageError);
-    await expect(run).rejects.toThrow(message);
-  });
+  ])(
+    'throws an error that names the difference if it continues with %s',
+    async (_, make, message) => {
+      const disk = new SimulatedDisk();
+      const source = () => places([[1], [2]]);
+      await pipeline(source(), tee(filesOn(disk, { path: '/a/x' }), { checkpoint: CHECKPOINT }));
+      const run = pipeline(source(), unchecked(make(disk)));
+      await expect(run).rejects.toThrow(StorageError);
+      await expect(run).rejects.toThrow(message);
+    },
+  );
 });

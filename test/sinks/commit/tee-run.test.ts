@@ -257,7 +257,7 @@ describe('tee over stored files', () => {
     expect(errors[1]).toEqual(errors[0]);
   });
 
-  it('does not show a post that one branch changed to the other branches', async () => {
+  it('lets no branch see the changes that another branch makes to a post', async () => {
     const folder = await temporaryFolder();
     const tombstones = await openTombstones(path.join(folder, 'tombstones'));
     onTestFinished(() => tombstones.close());

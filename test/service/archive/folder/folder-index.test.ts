@@ -162,7 +162,7 @@ describe('the index of an archive of a folder', () => {
     expect(again).toEqual(made);
   });
 
-  test('does not change the other files of the folder', async () => {
+  test('does not change any stored file of the folder', async () => {
     const { before, after } = await scannedTwice();
     expect(after).toEqual(before);
   });
