@@ -5,7 +5,6 @@ import { QUERIES } from './archive-search/queries.js';
 import { type Built, chartOf, type Row, report } from './archive-search/report.js';
 import type { Study } from './question.js';
 
-/** A way to run queries: the process of an engine, and the names of the functions to call in it. */
 interface Asked {
   readonly process: ModuleProcess;
   readonly page: string;
@@ -16,10 +15,6 @@ const WARM_UPS = 3;
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-/**
- * Measures a page and a month of counts from a folder of posts. Compares Millrace's index with a
- * scan by DuckDB.
- */
 export const archiveSearch: Study = {
   name: 'archive-search',
   title: 'Search: a page and a month of counts from a folder of posts',

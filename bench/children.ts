@@ -6,7 +6,6 @@ import type { Sample, Work } from './question.js';
 
 const execute = promisify(execFile);
 
-/** Runs a variant in a separate process. Resolves to what the process has measured. */
 export function measureWork(module: string, work: Work): Promise<Sample> {
   return answerOfChild('child', [path.join(import.meta.dirname, `${module}.js`)], work);
 }

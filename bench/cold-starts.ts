@@ -9,7 +9,6 @@ import type { Bar, Study } from './question.js';
 
 interface Start {
   readonly name: string;
-  /** The arguments of Node. */
   readonly args: readonly string[];
 }
 
@@ -24,7 +23,6 @@ const STARTS: readonly Start[] = [
   { name: 'createService() to its first answer', args: [scriptOf('service')] },
 ];
 
-/** Measures small runs in turns, each in a separate process. */
 export const coldStarts: Study = {
   name: 'cold-starts',
   title: 'Cold starts: small runs, from the start of Node to its end',
@@ -64,7 +62,6 @@ export const coldStarts: Study = {
   },
 };
 
-/** Runs Node in an empty folder, and returns how long it took, in milliseconds. */
 async function timeOf(args: readonly string[], scratch: string): Promise<number> {
   const cwd = await mkdtemp(path.join(scratch, 'cold-'));
   try {

@@ -16,10 +16,8 @@ export interface Corpus {
   readonly gzipBytes: number;
 }
 
-/** A corpus of posts for measuring stored files and tables. */
 export interface NamedCorpus {
   readonly name: string;
-  /** A description of the posts in the corpus, for a title. */
   readonly about: string;
   readonly format: Format;
   make(options: { files: number }): Promise<Corpus>;
@@ -54,7 +52,6 @@ export function secondCorpus({ files }: { files: number }): Promise<Corpus> {
   return corpusOf('corpus-2', files, posts);
 }
 
-/** Creates files of the same size as `storedCorpus`, with texts from `UnicodeCorpus`. */
 function unicodeCorpus({ files }: { files: number }): Promise<Corpus> {
   const source = new UnicodeCorpus(11);
   const posts: MakePosts = (minute, random) =>
@@ -64,9 +61,6 @@ function unicodeCorpus({ files }: { files: number }): Promise<Corpus> {
   return corpusOf('corpus-unicode', files, posts);
 }
 
-/**
- * Creates files of the same size as `storedCorpus`, with posts in the `activity_streams` format.
- */
 function activityStreamsCorpus({ files }: { files: number }): Promise<Corpus> {
   const options = { format: 'activity_streams', postsPerMinute: POSTS_PER_MINUTE } as const;
   const posts: MakePosts = (minute, random) =>
@@ -74,10 +68,7 @@ function activityStreamsCorpus({ files }: { files: number }): Promise<Corpus> {
   return corpusOf('corpus-activity-streams', files, posts);
 }
 
-/**
- * All corpora. The code was tuned on the first corpus, so only the other corpora are a fair
- * measure.
- */
+/** The code was tuned on the first corpus, so only the other corpora are a fair measure. */
 export const CORPORA: readonly NamedCorpus[] = [
   { name: 'first', about: 'posts of the sample archive', format: 'original', make: storedCorpus },
   {

@@ -21,10 +21,6 @@ const PIPELINES: readonly Pipeline[] = [
   { name: 'item by item, output discarded', module: 'cost/items' },
 ];
 
-/**
- * Measures how the time, the memory and the open files of pipelines grow with the size of the
- * input.
- */
 export const cost: Study = {
   name: 'cost',
   title: 'Cost as work grows: pipelines over 0.7, 7 and 29 GB of JSON',

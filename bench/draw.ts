@@ -5,7 +5,6 @@ import { compile, type TopLevelSpec } from 'vega-lite';
 import type { Chart } from './question.js';
 import { middleAndSpread, type Record } from './record.js';
 
-/** The colours for light and for dark web pages. */
 const PAPER = { light: '#ffffff', dark: '#0d1117' };
 const INK = { light: '#1f2328', dark: '#e6edf3' };
 const FAINT_INK = { light: '#59636e', dark: '#9198a1' };
@@ -19,10 +18,6 @@ const FONT = 'system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif
 const WIDTH = 520;
 const BAR_HEIGHT = 24;
 
-/**
- * Draws every recorded chart as an SVG file that fits light and dark web pages. Returns the paths
- * of the files.
- */
 export async function drawCharts(recorded: Record, folder: string): Promise<readonly string[]> {
   await mkdir(folder, { recursive: true });
   const drawn: string[] = [];
@@ -178,7 +173,6 @@ function axisOf({ unit, logarithmic }: Chart) {
   return { title: unit, labelColor: FAINT_INK.light, titleFontWeight: 'normal', ...ticks };
 }
 
-/** Formats a value with three significant digits. */
 function shown(value: number): string {
   return Number(value.toPrecision(3)).toLocaleString('en', { maximumFractionDigits: 4 });
 }

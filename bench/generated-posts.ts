@@ -2,7 +2,6 @@ import { messageOf, start, stop } from './children.js';
 import { median } from './measure.js';
 import type { Bar, Study } from './question.js';
 
-/** What a service in a new process has measured. */
 interface Done {
   /**
    * The time of the first page, of the first counts of 30 days, and of the same counts again, in
@@ -24,7 +23,6 @@ const QUERIES = [
   'morbenlo',
 ] as const;
 
-/** Measures searches of the local service without an archive, each rule in a new process. */
 export const generatedPosts: Study = {
   name: 'generated-posts',
   title: 'Local service: a page and a month of counts from generated posts',

@@ -3,9 +3,6 @@ import type { Question } from './question.js';
 export const ITEMS = 1_000_000;
 export const HOPS = 5;
 
-/**
- * Measures the cost of a pipeline stage, by sending a million items through five trivial operators.
- */
 export const hops: Question = {
   name: 'hops',
   title: 'Hops: five trivial operators over a million items',

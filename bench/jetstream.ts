@@ -31,10 +31,6 @@ interface Row {
   readonly runs: readonly Done[];
 }
 
-/**
- * Measures publishing posts to JetStream and consuming them, on the loopback interface, with one
- * server and with three servers.
- */
 export const jetstream: Study = {
   name: 'jetstream',
   title: 'JetStream: posts published and consumed',
@@ -112,7 +108,6 @@ export const jetstream: Study = {
   },
 };
 
-/** Runs each variant once, and counts every byte that is sent over the network. */
 async function onTheWire(
   name: string,
   input: Pick<Task, 'files' | 'posts' | 'batch'>,

@@ -12,10 +12,6 @@ import { idsByTag } from './stored-files.js';
  */
 const LATENCY_MS = 20;
 
-/**
- * Measures reading the files of a complete job: download, check, gunzip, split into lines, take the
- * id. A separate process serves the files.
- */
 export const jobs: Question = {
   name: 'jobs',
   title: 'Job files: download, check, gunzip, frame, take the id',

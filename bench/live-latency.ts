@@ -18,7 +18,6 @@ const EVERY_MS = 4;
  */
 const WARM_UP = 5_000;
 
-/** The results of one run of a variant. */
 interface Round {
   /** The latencies of all messages in microseconds, in ascending order. */
   readonly latencies: readonly number[];
@@ -26,10 +25,6 @@ interface Round {
   readonly cpuMs: number;
 }
 
-/**
- * Measures the time from when the server writes a flushed message until the consumer gets the
- * event.
- */
 export const liveLatency: Study = {
   name: 'live-latency',
   title: 'Live stream: from the flush in the server to the consumer',

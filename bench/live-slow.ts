@@ -11,10 +11,6 @@ import type { Bar, Study } from './question.js';
 const POSTS_PER_SECOND = 500;
 const TIMES = [1, 4, 16] as const;
 
-/**
- * Measures the memory of a consumer that is a hundred times slower than the stream, for streams of
- * increasing length.
- */
 export const liveSlow: Study = {
   name: 'live-slow',
   title: 'Live stream: memory with a consumer a hundred times slower than the stream',

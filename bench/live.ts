@@ -6,10 +6,6 @@ import { storedCorpus } from './corpus.js';
 import type { Served } from './live/server.js';
 import type { Question } from './question.js';
 
-/**
- * Measures reading a live stream: gunzip, split into lines, deliver the posts unchanged. A separate
- * process serves the stream.
- */
 export const live: Question = {
   name: 'live',
   title: 'Live stream: gunzip, frame, deliver each post',
@@ -52,7 +48,6 @@ export const live: Question = {
   },
 };
 
-/** Starts a server that serves these posts, in a separate process. */
 export async function liveServer(served: Served) {
   const server = fork(path.join(import.meta.dirname, 'live/server.js'));
   server.send(served);

@@ -3,9 +3,6 @@ import path from 'node:path';
 import { storedCorpus } from './corpus.js';
 import type { Digest, Question } from './question.js';
 
-/**
- * Measures reading stored gzip files: gunzip, split into lines, filter by properties of the post.
- */
 export const parsedPath: Question = {
   name: 'parsed-path',
   title: 'Stored files: gunzip, frame, a filter on fields of the post',

@@ -45,7 +45,6 @@ const WRITERS = [
 
 interface Run {
   readonly seconds: number;
-  /** How long the main thread has run, if Millrace is the writer. */
   readonly mainSeconds?: number | undefined;
 }
 
@@ -227,7 +226,7 @@ async function startServer(programs: string, folder: string) {
   }
 }
 
-/** Finds the folder of the server programs. Debian does not add this folder to PATH. */
+/** Debian does not add this folder to PATH. */
 function findPrograms(): string | undefined {
   const debian = '/usr/lib/postgresql';
   const versions = existsSync(debian) ? readdirSync(debian) : [];

@@ -40,7 +40,6 @@ export interface Variant {
 export interface Need {
   readonly kind: 'command' | 'package';
   readonly name: string;
-  /** The shell command that installs what is needed. */
   readonly hint: string;
 }
 
@@ -49,10 +48,8 @@ export interface Question {
   /** The folder with the modules of the variants. @default the name of the benchmark */
   readonly folder?: string;
   readonly title: string;
-  /** Creates the input once, for all variants. */
   prepare(options: { readonly quick: boolean }): Promise<Input>;
   readonly variants: readonly Variant[];
-  /** Returns a digest of the files that a variant has written to its output folder. */
   digest?(folder: string): Promise<Digest>;
   /** A line below the title of the benchmark's chart. It explains bars that are easily misread. */
   readonly chartNote?: string;
@@ -65,10 +62,8 @@ export interface Question {
 
 export interface Input {
   readonly files: readonly string[];
-  /** The total size of the posts in bytes, without compression, for computing rates. */
   readonly bytes: number;
   readonly posts: number;
-  /** The format of the posts. @default 'original' */
   readonly format?: Format | undefined;
   readonly note: string;
   /**
@@ -76,15 +71,12 @@ export interface Input {
    * run for a long time.
    */
   readonly warmUp?: Pick<Work, 'files' | 'posts'> | undefined;
-  /** Stops what was started for the input, such as a server in a separate process. */
   readonly close?: (() => Promise<void>) | undefined;
 }
 
-/** The argument of a variant's `run`. */
 export interface Work {
   readonly files: readonly string[];
   readonly out: string;
-  /** The number of posts in `files`. */
   readonly posts: number;
   /** The format of the posts. @default 'original' */
   readonly format?: Format | undefined;
@@ -96,7 +88,6 @@ export interface Work {
   readonly warmUp?: Input['warmUp'];
 }
 
-/** The measurements of one run of a variant, made by the child process itself. */
 export interface Sample {
   readonly seconds: number;
   readonly cpuSeconds: number;
@@ -120,7 +111,6 @@ export interface Study {
   run(options: { readonly quick: boolean; readonly places: Places }): Report | Promise<Report>;
 }
 
-/** The folders in which variants write their output. */
 export interface Places {
   /** A folder in memory, or the folder that is given with `--out`. */
   readonly scratch: string;
@@ -141,21 +131,15 @@ export interface Measured {
 export interface Answer {
   readonly input: Input;
   readonly measured: readonly Measured[];
-  /** The variants that were skipped, with the reasons. */
   readonly skipped: readonly string[];
 }
 
-/** A bar chart of the results of a benchmark. */
 export interface Chart {
-  /** The name of the chart. Its file is `charts/NAME.svg`. */
   readonly name: string;
   readonly title: string;
-  /** The unit of the values, such as `MB/s` or `ms`. */
   readonly unit: string;
   readonly better: 'more' | 'less';
-  /** A line below the title. */
   readonly note?: string | undefined;
-  /** Whether the axis is logarithmic. Used if the values differ greatly. */
   readonly logarithmic?: boolean | undefined;
   readonly bars: readonly Bar[];
 }

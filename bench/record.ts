@@ -3,7 +3,6 @@ import os from 'node:os';
 import { median } from './measure.js';
 import type { Answer, Chart, Question } from './question.js';
 
-/** The most recent results of one benchmark. */
 export interface Recorded {
   /**
    * The day on which the results were measured, such as `2026-11-21`. A complete run replaces only
@@ -16,10 +15,6 @@ export interface Recorded {
 
 export type Record = Readonly<{ [question: string]: Recorded }>;
 
-/**
- * The version of Node, the CPU and the memory of this machine. It is stored with every recorded
- * result.
- */
 export const MACHINE = `Node ${process.version}, ${os.cpus().length} x ${os.cpus()[0]?.model.trim() ?? 'unknown'}, ${(os.totalmem() / 2 ** 30).toFixed(0)} GiB`;
 
 export async function readRecord(file: string): Promise<Record> {
@@ -31,7 +26,6 @@ export async function readRecord(file: string): Promise<Record> {
   }
 }
 
-/** Replaces the recorded results of one benchmark. */
 export async function record(
   file: string,
   question: string,
@@ -45,10 +39,6 @@ export async function record(
   return recorded;
 }
 
-/**
- * Returns the chart that compares the variants of a benchmark. It shows the speed of each variant,
- * or its time if the number of bytes is unknown.
- */
 export function raceChart(question: Question, { input, measured }: Answer): Chart {
   const rate = input.bytes > 0;
   return {
@@ -64,7 +54,6 @@ export function raceChart(question: Question, { input, measured }: Answer): Char
   };
 }
 
-/** Returns the median and the spread of measurements, for charts and tables. */
 export function middleAndSpread(values: readonly number[]): {
   middle: number;
   low: number;

@@ -1,7 +1,6 @@
 import { median } from './measure.js';
 import type { Answer, Question } from './question.js';
 
-/** The note below the results of a quick run. */
 export const ONE_RUN =
   'A quick run: small inputs, and each figure is one run. It shows that all of it works; do not quote it.';
 

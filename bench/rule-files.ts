@@ -2,10 +2,6 @@ import { rulesCorpus } from './corpus.js';
 import type { Question } from './question.js';
 import { idsByTag } from './stored-files.js';
 
-/**
- * Measures matching posts of stored gzip files against many rules, and writing them to files by
- * tag.
- */
 export const ruleFiles: Question = {
   name: 'rule-files',
   title: 'Stored files: match 250,000 rules, route by their tags, write',

@@ -110,10 +110,6 @@ function chartOf(rows: readonly Row[], manyRules: number): Chart {
   };
 }
 
-/**
- * Returns the rates of the engines that test each rule separately, in posts per second. First
- * checks that their results are equal.
- */
 function peerRates(
   posts: readonly Activity[],
   few: Parameters<typeof indexed>[0],
@@ -143,10 +139,6 @@ function peerRates(
   ];
 }
 
-/**
- * Returns the number of inputs processed per second. It is the median of several passes, after a
- * pass for warm-up.
- */
 function rateOf<Input>(inputs: readonly Input[], passes: number, work: (input: Input) => unknown) {
   const rates: number[] = [];
   for (let pass = 0; pass <= passes; pass++) {
@@ -200,7 +192,6 @@ function table(
   ].map(cells => `| ${cells.join(' | ')} |`);
 }
 
-/** Rounds to three significant digits. */
 function rounded(value: number): string {
   return Number(value.toPrecision(3)).toLocaleString('en', { maximumFractionDigits: 20 });
 }

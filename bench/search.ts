@@ -6,7 +6,6 @@ import type { Done, Task } from './search/task.js';
 interface Case {
   readonly name: string;
   readonly latencyMs: number;
-  /** How long the consumer takes for each page, in milliseconds. */
   readonly pageMs: number;
   readonly variants: readonly Variant[];
 }
@@ -21,7 +20,6 @@ interface Row {
   readonly panel: string;
   readonly variant: Variant;
   readonly runs: readonly Done[];
-  /** The maximum number of requests that the server has received in one second. */
   readonly most: number;
 }
 
@@ -43,7 +41,7 @@ const CASES: readonly Case[] = [
 ];
 const POSTS_A_PAGE = 500;
 
-/** Reads the pages of a search from a slow server, at a rate of at most 20 requests per second. */
+/** The real service allows 20 requests per second. The server here only counts the requests. */
 export const search: Study = {
   name: 'search',
   title: 'Search: pages of 500 posts',

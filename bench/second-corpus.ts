@@ -14,10 +14,7 @@ export class SecondCorpus {
     this.#state = seed;
   }
 
-  /**
-   * Returns the line of one post, without a line feed. The post was posted at this time in epoch
-   * milliseconds.
-   */
+  /** Returns a post without a line feed. @param atMs The time of the post in epoch milliseconds. */
   line(atMs: number): Buffer {
     this.#id += BigInt(1 + this.#below(4_000_000));
     const shared = this.#below(3) === 0;
@@ -148,7 +145,6 @@ export class SecondCorpus {
     return `[${rules.join(',')}]`;
   }
 
-  /** Returns a JSON string with this many words. */
   #text(words: number): string {
     let text = '"';
     for (let word = 0; word < words; word++) {

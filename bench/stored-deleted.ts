@@ -17,7 +17,6 @@ import { deletedId } from './tombstones/deletions.js';
 const OTHERS = 1_000_000;
 const BATCH = 50_000;
 
-/** Measures copying stored gzip files to gzip files without deleted posts. */
 export const storedDeleted: Question = {
   name: 'stored-deleted',
   title: 'Stored files without deleted posts, written as gzip',

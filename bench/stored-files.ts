@@ -10,10 +10,6 @@ const DUCKDB: Variant = {
   needs: { kind: 'package', name: '@duckdb/node-api', hint: '`npm install` brings it' },
 };
 
-/**
- * Measures splitting stored gzip files into files by tag: gunzip, split into lines, drop
- * duplicates, write.
- */
 export const storedFiles: Question = {
   name: 'stored-files',
   title: 'Stored files: gunzip, frame, dedupe, route by tag, write',

@@ -1,10 +1,6 @@
 import type { Bar } from './question.js';
 import { middleAndSpread, type Recorded } from './record.js';
 
-/**
- * Returns a Markdown table of all benchmarks of a run. It shows Millrace, the best of the other
- * variants, and the bound.
- */
 export function summary(answers: Readonly<Record<string, Recorded>>): string {
   const rows = Object.entries(answers).flatMap(([question, { charts }]) =>
     charts.flatMap(({ bars, unit, better }) =>

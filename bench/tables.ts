@@ -6,13 +6,11 @@ import { CORPORA, type Corpus, type NamedCorpus } from './corpus.js';
 import { median, touchMemory } from './measure.js';
 import type { Chart, Places, Sample, Study, Work } from './question.js';
 
-/** How often each writer runs. The writers run in turns. */
 const ROUNDS = 3;
 
 interface Writer {
   readonly name: string;
   readonly module: string;
-  /** The query to run on the writer's output. Absent if the writer is only a bound. */
   readonly query?: string;
 }
 
@@ -48,7 +46,6 @@ const WRITERS: readonly Writer[] = [
   },
 ];
 
-/** The pairs of writers that are compared on all corpora. */
 const COMPARED: readonly Comparison[] = [
   { ours: 'stored-files/millrace', other: 'stored-files/limit' },
   { ours: 'tables/json-lines', other: 'tables/deflate' },
@@ -69,16 +66,11 @@ interface Asked {
   readonly followers: number;
 }
 
-/** The size of a writer's output, and the cost of a query on it. */
 interface Written {
   readonly bytes: number;
   readonly asked: Asked | undefined;
 }
 
-/**
- * Measures how long it takes to write stored posts as rows, and how large the output is. Also
- * measures how long a query on the output takes.
- */
 export const tables: Study = {
   name: 'tables',
   title: 'Stored posts to CSV and Parquet, and a query over each',

@@ -20,10 +20,6 @@ interface LookedUp {
   readonly peak: number;
 }
 
-/**
- * Measures how many posts per second are recorded and looked up, how long this takes, and how much
- * memory it needs. Each measurement runs in a separate process.
- */
 export const tombstones: Study = {
   name: 'tombstones',
   title: 'Tombstones: recording deleted posts, and looking posts up',

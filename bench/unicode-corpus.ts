@@ -7,7 +7,6 @@ import { Buffer } from 'node:buffer';
  */
 export class UnicodeCorpus {
   #state: number;
-  /** The number of escapes that still have to be added to the current post. */
   #escapes = 0;
 
   constructor(seed: number) {
@@ -78,7 +77,6 @@ interface Script {
   /** The number of spaces and of emoji among 100 characters. */
   readonly spaces: number;
   readonly emoji: number;
-  /** The average number of bytes per character. */
   readonly bytes: number;
 }
 

@@ -12,7 +12,6 @@ export interface Reply {
   readonly ms: number;
   /** The CPU time that all threads took, in milliseconds. */
   readonly cpuMs: number;
-  /** The peak memory of the process so far, in megabytes. */
   readonly peakMegabytes: number;
 }
 

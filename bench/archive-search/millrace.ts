@@ -18,7 +18,7 @@ let service: Service;
 let searchUrl: string;
 let authorization: string;
 
-/** Builds the index from scratch. Resolves to the size of the index in bytes. */
+/** Resolves to the size of the index in bytes. */
 export async function build({ folder }: Posts): Promise<number> {
   const index = path.join(folder, '.millrace-index');
   await rm(index, { recursive: true, force: true });

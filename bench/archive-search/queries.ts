@@ -1,8 +1,6 @@
-/** A query of an archive: as a rule, and as the SQL that an expert on this data would write. */
 export interface Query {
   readonly name: string;
   readonly rule: string;
-  /** The WHERE condition without the condition for the time window. */
   readonly where: string;
 }
 

@@ -38,7 +38,6 @@ interface Findings {
   readonly built: readonly Built[];
   readonly duckdb: string | undefined;
   readonly rows: readonly Row[];
-  /** The results for the same queries when they are sent to the service by HTTP. */
   readonly http: readonly Row[];
 }
 

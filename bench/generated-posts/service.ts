@@ -12,7 +12,6 @@ const { baseUrl, account, label, email, password } = await service.start();
 service.clock.set(Date.UTC(2024, 5, 15));
 service.clock.freeze();
 
-/** Sends a request, and returns how long its answer took in milliseconds, and the answer. */
 async function ask(path: string, parameters: object) {
   const began = performance.now();
   const response = await fetch(`${baseUrl}/search/30day/accounts/${account}/${label}${path}.json`, {

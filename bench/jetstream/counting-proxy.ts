@@ -1,10 +1,8 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
-/** A TCP proxy that counts the bytes it forwards. */
 export interface CountingProxy {
   readonly url: string;
-  /** The number of bytes sent to the server, and received from it. */
   readonly bytes: { sent: number; received: number };
   close(): Promise<void>;
 }

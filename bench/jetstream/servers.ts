@@ -9,7 +9,6 @@ import { connect } from '@nats-io/transport-node';
 
 export const hasNatsServer = spawnSync('nats-server', ['--version']).status === 0;
 
-/** One NATS server, or a cluster of three servers, on the loopback interface. */
 export interface Servers {
   readonly urls: string[];
   stop(): Promise<void>;

@@ -1,21 +1,17 @@
 import { peakMemory } from '../peak-memory.js';
 
-/** The argument for a child process, which is passed as JSON. */
 export interface Task {
   readonly urls: string[];
   readonly stream: string;
   readonly replicas: 1 | 3;
-  /** The maximum number of messages that are published but not acknowledged yet. */
   readonly inFlight: number;
   /** The stored files to publish. `posts` is the number of distinct posts in them. */
   readonly files: readonly string[];
   readonly posts: number;
   readonly out: string;
-  /** If set, each message contains several posts. */
   readonly batch?: { readonly compression?: 'gzip' } | undefined;
 }
 
-/** What the child process has measured. */
 export interface Done {
   readonly posts: number;
   readonly seconds: number;

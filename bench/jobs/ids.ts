@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-/** Computes a digest of a few characters from the ids of all posts, in order. */
 export class Ids {
   readonly #ids: string[] = [];
 

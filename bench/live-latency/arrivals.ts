@@ -6,13 +6,8 @@ export class Arrivals {
   readonly #all: number[] = [];
   readonly #wanted: number;
   readonly #warmUp: number;
-  /** The CPU usage of the process when the warm-up ended and the measurement started. */
   #before = process.cpuUsage();
 
-  /**
-   * Takes the two command-line arguments: the total number of messages, and how many of the first
-   * messages are a warm-up.
-   */
   constructor([wanted, warmUp]: readonly string[]) {
     this.#wanted = Number(wanted);
     this.#warmUp = Number(warmUp);
@@ -39,7 +34,6 @@ interface Message {
   readonly delete: { readonly status: { readonly id_str: string } };
 }
 
-/** Returns a function that parses each line as a hand-written script would. */
 export function parsed(arrivals: Arrivals): (line: string) => void {
   return line => {
     if (line !== '') arrivals.add((JSON.parse(line) as Message).delete.status.id_str);

@@ -5,7 +5,6 @@ import split2 from 'split2';
 import type { Work } from '../question.js';
 import { into, Received } from './received.js';
 
-/** Reads the stream with `fetch`, which inflates the response itself, with node:zlib. */
 export async function run(work: Work): Promise<void> {
   const received = new Received(work);
   const { body } = await fetch(`${work.files[0]}/replay`);

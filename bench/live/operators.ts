@@ -4,7 +4,6 @@ import { activities, gunzip, jsonLines } from 'millrace';
 import type { Work } from '../question.js';
 import { Received } from './received.js';
 
-/** Uses Millrace's operators on a connection that this script opens itself. */
 export async function run(work: Work): Promise<void> {
   const received = new Received(work);
   const request = get(`${work.files[0]}/replay`, { headers: { 'accept-encoding': 'gzip' } });

@@ -3,10 +3,6 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Work } from '../question.js';
 
-/**
- * Counts the messages of a stream. In a run whose output is compared, also hashes the bytes of all
- * messages.
- */
 export class Received {
   readonly #sum = createHash('sha256');
   readonly #work: Work;
@@ -16,10 +12,6 @@ export class Received {
     this.#work = work;
   }
 
-  /**
-   * Adds one message. The caller skips heartbeats and the service's own messages, which are not
-   * posts.
-   */
   add(message: string | Buffer): void {
     this.#posts++;
     if (this.#work.compared) this.#sum.update(message);
@@ -33,10 +25,6 @@ export class Received {
   }
 }
 
-/**
- * Returns a consumer of lines such as a user would write. It ignores heartbeats and the service's
- * own messages.
- */
 export function into(received: Received): (lines: AsyncIterable<string>) => Promise<void> {
   return async lines => {
     for await (const line of lines)

@@ -14,10 +14,8 @@ const HEAD =
   'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\n' +
   'transfer-encoding: chunked\r\nconnection: close\r\n\r\n';
 
-/** The message from the parent process. */
 export interface Served {
   readonly files: readonly string[];
-  /** How often the posts are repeated in the stream. */
   readonly times: number;
 }
 

@@ -7,7 +7,6 @@ import { peakMemory } from '../peak-memory.js';
 const [address, folder, perSecond, seconds] = process.argv.slice(2);
 const MINUTE = 60_000;
 
-/** The result, which the script prints at its end. */
 export interface Slow {
   readonly posts: number;
   readonly peakMegabytes: number;

@@ -13,7 +13,6 @@ import {
 import type { Work } from '../question.js';
 import { FOLLOWERS, tell } from './kept.js';
 
-/** Collects the ids of all posts that pass the test. */
 export async function filtered(work: Work, passes: (activity: Activity) => boolean): Promise<void> {
   const ids = await pipeline(
     localFiles(work.files),
@@ -27,9 +26,7 @@ export async function filtered(work: Work, passes: (activity: Activity) => boole
   await tell(work, ids);
 }
 
-/**
- * Returns whether the author has many followers. Reading this property requires parsing the post.
- */
+/** Reading this property requires parsing the post. */
 export function hasFollowers({ post }: Activity): boolean {
   return (post as OriginalPost).user.followers_count > FOLLOWERS;
 }

@@ -8,10 +8,6 @@ import type { Work } from '../question.js';
  */
 export const FOLLOWERS = 1_000;
 
-/**
- * Writes the number of kept posts and a hash of their ids. Does so only in the run whose results
- * are compared.
- */
 export async function tell({ compared, out }: Work, ids: readonly string[]): Promise<void> {
   if (!compared) return;
   const hash = createHash('sha256').update(ids.join('\n')).digest('hex');

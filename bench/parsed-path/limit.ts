@@ -3,10 +3,6 @@ import type { Work } from '../question.js';
 
 const LF = 10;
 
-/**
- * Processes one file after the other: inflates the file in one call, then decodes and parses each
- * line.
- */
 export async function run({ files, posts }: Work): Promise<void> {
   let parsed = 0;
   for (const file of files) {

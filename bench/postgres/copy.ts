@@ -3,7 +3,6 @@ import type { Work } from '../question.js';
 import { intoPostgres } from './into-postgres.js';
 import { postsOnce } from './posts-once.js';
 
-/** Writes the rows of the posts. Threads encode them. */
 export function run(work: Work): Promise<void> {
   return intoPostgres(({ copy, ...calls }) =>
     pipeline(postsOnce(work), committed({ ...calls, encode: tables.toCsv(), write: copy })),

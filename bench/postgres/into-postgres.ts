@@ -5,7 +5,6 @@ import { from as copyFrom } from 'pg-copy-streams';
 const SAVE =
   "INSERT INTO checkpoints VALUES ('posts', $1) ON CONFLICT (name) DO UPDATE SET saved = $1";
 
-/** The options of `committed`, as in the example for PostgreSQL. */
 export interface PostgresCalls {
   readonly transaction: (work: (client: pg.PoolClient) => Promise<void>) => Promise<void>;
   readonly load: (client: pg.PoolClient) => Promise<string | undefined>;

@@ -19,7 +19,6 @@ export interface Document {
   readonly original: string;
 }
 
-/** A function that returns the indices of the rules that match a post. */
 export type Matcher<Post> = (post: Post) => number[];
 
 export function toDocument(activity: Activity): Document {
@@ -82,7 +81,6 @@ export function indexed(benchRules: readonly BenchRule[]): Matcher<Activity> {
   return post => matcher.match(post).map(({ id }) => Number(id));
 }
 
-/** Returns a matcher that tests each rule separately, without Millrace's index. */
 export function oneByOne(benchRules: readonly BenchRule[]): Matcher<Activity> {
   return loop(
     benchRules.map(rule => {

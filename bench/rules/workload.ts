@@ -37,7 +37,6 @@ export function workload(count: number): Workload {
   return { posts, rule: () => arbitraryRule(random, words, authors, tags) };
 }
 
-/** Creates a rule in one of the common forms. On average, a rule has three conditions. */
 function arbitraryRule(
   random: () => number,
   words: readonly string[],

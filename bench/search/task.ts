@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/**
- * The task of a variant: an address, a time window, and how long the consumer takes for each page.
- */
 export interface Task {
   readonly address: string;
   readonly fromDate: string;
@@ -16,14 +13,9 @@ export interface Done {
   readonly seconds: number;
   readonly cpuSeconds: number;
   readonly posts: number;
-  /** A digest of all ids in the order in which they arrived. */
   readonly ids: string;
 }
 
-/**
- * Registers a function that delivers the ids of posts page by page. It runs each time a task
- * arrives.
- */
 export function onTask(pages: (task: Task) => AsyncIterable<readonly string[]>): void {
   process.on('message', async (task: Task) => {
     const before = performance.now();

@@ -5,10 +5,6 @@ export function run({ files: [, ...stored], out }: Work): Promise<void> {
   return compressed(stored, out, 'jsonl.gz');
 }
 
-/**
- * Inflates whole files in two threads, compresses them again (gzip level 6, or zstd), and writes
- * the bytes.
- */
 export async function compressed(
   files: readonly string[],
   out: string,

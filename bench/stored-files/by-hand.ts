@@ -2,7 +2,6 @@ import { inWorkers } from '../in-workers.js';
 import type { Work } from '../question.js';
 import { SharedIds } from './shared-ids.js';
 
-/** The data that both threads share. */
 export interface Task {
   readonly files: readonly string[];
   readonly out: string;

@@ -18,10 +18,6 @@ export class SharedIds {
     return new Int32Array(new SharedArrayBuffer(SLOTS * WORDS * Int32Array.BYTES_PER_ELEMENT));
   }
 
-  /**
-   * Adds the id at a position. Returns `false` if this thread or another thread has already added
-   * it.
-   */
   add(bytes: Buffer, at: number): boolean {
     let first = 0;
     let rest = 0;

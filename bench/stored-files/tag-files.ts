@@ -14,10 +14,6 @@ export interface Post {
   readonly gnip?: { readonly matching_rules?: Rules };
 }
 
-/**
- * Writes files by tag, as careful users would do with a parser of their choice. Uses a set of ids,
- * and a write stream for each tag.
- */
 export class TagFiles {
   readonly #out: string;
   readonly #seen = new Set<string>();
