@@ -12,7 +12,6 @@ interface Given {
   readonly int32: number;
   /** A 64-bit integer: a bigint, a string of digits, or a safe integer. */
   readonly int64: bigint | string | number;
-  /** A finite number. */
   readonly double: number;
   readonly boolean: boolean;
   /** An instant, with millisecond precision. */

@@ -250,7 +250,6 @@ class Reported {
   }
 }
 
-/** The records that a single stage has reported. */
 class Stage {
   count = 0;
   #settled = 0;

@@ -24,7 +24,6 @@ import type { DamagedLog } from './damaged-log.js';
 
 export interface FileSinkConfig<T>
   extends Pick<OutputsOptions, 'compression' | 'maxBytes' | 'maxOpen' | 'maxOutputs'> {
-  /** The name of the sink, and the options that affect the content of the files. */
   readonly settings: FlowStep;
   /**
    * Returns the format. Called when a run begins, so that the library of the format is loaded only if it is

@@ -74,7 +74,6 @@ export class RowEncoder {
     }
   }
 
-  /** Encodes rows of decoded files while earlier rows are written. */
   async *#encodeAhead(input: AsyncIterable<EngineBatch>, encoding: number): Batches<EncodedRows> {
     const ahead = workAhead(
       input,

@@ -62,10 +62,6 @@ export interface RunResult {
   readonly written: readonly Written[];
   /** The number of damaged records; `undefined` if no run has had a file of damaged records. */
   readonly damaged: number | undefined;
-  /**
-   * The time at which an earlier run completed the checkpoint. Set only if this run found the checkpoint
-   * complete.
-   */
   readonly completeSince?: Date | undefined;
 }
 

@@ -56,7 +56,6 @@ export interface Session<T> {
   /** The signal fires when the run must end, or when a file cannot be written. */
   readonly signal: AbortSignal;
   readonly before: Checkpoint | undefined;
-  /** The committer; absent if there is no checkpoint. */
   readonly committer: Committer | undefined;
   readonly damaged: DamagedLog | undefined;
 }

@@ -83,7 +83,6 @@ export class UncommittedRows implements CheckpointStore {
   /** The last cursor since the last commit started, and the latest time at which to commit it. */
   #cursor: Cursor | undefined;
   #dueAt: number | undefined;
-  /** The rows that the running commit writes. */
   #taken = new HeldRows();
   #parts: OpenParts | undefined;
   /** Whether the open transaction contains rows that came after the last cursor. */

@@ -83,7 +83,6 @@ export interface Encoder<Entry> {
    * The caller owns their memory.
    */
   flush(): ByteChunks | Promise<ByteChunks>;
-  /** Returns the last bytes of the file, including everything that was added since the last `flush`. */
   end(): ByteChunks | Promise<ByteChunks>;
 }
 

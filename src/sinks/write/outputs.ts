@@ -212,7 +212,6 @@ export class Outputs implements SharedByFiles, FilesByPath {
     return counts;
   }
 
-  /** Syncs these files, and all new file names, to disk. */
   async sync(counts: readonly FileCounts[]): Promise<void> {
     await this.parts.sync(counts.map(({ path: name }) => this.fileAt(name)));
   }
@@ -225,7 +224,6 @@ export class Outputs implements SharedByFiles, FilesByPath {
     );
   }
 
-  /** Gives all files their final names, and removes the stale `.part` files of an earlier run. */
   async finish(): Promise<void> {
     await this.nameFiles();
     await this.#removeStaleParts();
@@ -250,7 +248,6 @@ export class Outputs implements SharedByFiles, FilesByPath {
     await this.parts.lock();
   }
 
-  /** Removes the lock. The removal survives a power failure. Nothing may be written after that. */
   async unlock(): Promise<void> {
     await this.parts.unlock();
   }

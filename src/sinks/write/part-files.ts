@@ -20,7 +20,6 @@ import { type ByteChunks, MAX_BUFFER_BYTES } from './format.js';
 import { type OutputNames, PART } from './output-names.js';
 
 export interface PartFilesOptions {
-  /** The compression for each block of lines. */
   readonly compression: Compression | undefined;
   readonly maxOpen: number;
   /**

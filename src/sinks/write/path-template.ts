@@ -11,7 +11,6 @@ import { MIN_NAME_BYTES, percent, safeName } from './safe-name.js';
 export type PathField = PostKey | 'tag';
 
 export interface PathTemplate {
-  /** Whether the path is the same for all items. */
   readonly constant: boolean;
   /** Whether the path needs a tag, which only `routeByTag` provides. */
   readonly needsTag: boolean;
@@ -202,7 +201,6 @@ export interface PathExtension {
    */
   readonly extension: string | undefined;
   readonly sink: FileSinkName | undefined;
-  /** `.gz` or `.zst`, if the name ends in one of these. */
   readonly compression: string | undefined;
 }
 

@@ -341,7 +341,6 @@ function fieldCells(values: PostValues, writers: Writers) {
     };
   }
 
-  /** The element is read once per post. */
   function firstElement(list: string) {
     const paths = Object.values(AUTHOR).map(field => inFirst(field, list));
     const { wanted, members } = membersOf(paths.filter(path => path !== undefined));

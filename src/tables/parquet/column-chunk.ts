@@ -34,7 +34,6 @@ interface Statistics {
 /** The bytes of one column in a row group. Offsets count from the start of the first piece. */
 export interface ColumnChunk {
   readonly pieces: readonly Uint8Array[];
-  /** The total length of the pieces in bytes. */
   readonly length: number;
   /** The size of the pieces before compression, in bytes. */
   readonly plainBytes: number;

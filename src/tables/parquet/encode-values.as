@@ -81,8 +81,6 @@ function copyBytes(from: usize, to: usize, length: u32): void {
     v128.store(to + byte, v128.load(from + byte));
 }
 
-// A sample of the values, which shows whether a dictionary may be useful.
-
 /** The number of slots in the hash table of the sample, at least twice the number of values in the sample. */
 const SAMPLE_SLOTS: u32 = 2048;
 let sample: usize = 0;
@@ -528,7 +526,6 @@ function appendPacked(to: usize, numbers: usize, from: u32, end: u32, bits: u32)
     held >>= 32;
     used -= 32;
   }
-  // The last group is padded with zeros.
   for (; to < after; to += 4) {
     store<u32>(to, held as u32);
     held = 0;
