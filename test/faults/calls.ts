@@ -57,10 +57,6 @@ const CELLS: readonly (Cell & { run(millrace: Millrace, trial: Trial): Promise<C
   },
 ];
 
-/**
- * Checks promises that the other fault tests do not cover. They are about calls that cost money,
- * limits, and a second run on the same output.
- */
 export const calls: Part = {
   name: 'calls',
   title: 'Calls and limits',
@@ -236,7 +232,6 @@ async function mustHave(
   return lines.length;
 }
 
-/** Fetches the posts of a replay window over HTTP, without the library. */
 async function replayed(
   addresses: Addresses,
   window: Record<string, string>,

@@ -98,10 +98,6 @@ export const databases: Part = {
   },
 };
 
-/**
- * What all trials share: the service, the compiled examples, and the posts that the examples must
- * write.
- */
 class Shared {
   readonly expected: readonly string[];
   readonly env: NodeJS.ProcessEnv;
@@ -151,7 +147,6 @@ class Shared {
     this.env = { ...process.env, ...made.env };
   }
 
-  /** Returns a database server that all trials share. Its database is empty. */
   async server(): Promise<PostgresServer> {
     this.#server ??= PostgresServer.open();
     const server = await this.#server;
@@ -159,10 +154,7 @@ class Shared {
     return server;
   }
 
-  /**
-   * Starts the example script that writes to a database. `place` is the folder or the small disk
-   * that it writes to.
-   */
+  /** @param place The folder or the small disk to which the script writes. */
   start(database: Database, place: string | SmallDisk, env: Readonly<Record<string, string>> = {}) {
     const script = path.join(this.#scripts, `${EXAMPLES[database]}.js`);
     const onDisk = ['sh', '-c', 'cd /mnt && exec "$@"', 'sh'];
@@ -242,10 +234,6 @@ class Shared {
     return { posts: found.length };
   }
 
-  /**
-   * Checks that the number of stored rows is the number in the checkpoint, and that each row is
-   * stored once.
-   */
   mustBeCommitted({ ids, saved }: Contents): number {
     const rows = saved === undefined ? 0 : Number(JSON.parse(saved).rows);
     const isExact = ids.length === rows && new Set(ids).size === rows;

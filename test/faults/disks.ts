@@ -73,10 +73,6 @@ function lmdbCell(what: string, fault: DiskFault): Cell {
   return { name, expects: 'holds', why: FAULTS[fault], seeds };
 }
 
-/**
- * Renders a table with a row for each kind of files and a column for each fault. A cell shows the
- * number of calls that were tried.
- */
 function render(results: readonly CellResult[]): string {
   const cell = (name: string, fault: DiskFault) => {
     const result = results.find(one => one.cell === `${name}/${fault}`);
@@ -102,7 +98,6 @@ function render(results: readonly CellResult[]): string {
   ].join('\n');
 }
 
-/** Returns why a fault was not tried on a kind of files, as the text of the table cell. */
 function untried(name: string, fault: DiskFault): string {
   if (fault !== 'unreadable') return 'not tried yet';
   if (KEPT_BY_LMDB.has(name)) return 'mapped';

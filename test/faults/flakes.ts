@@ -23,13 +23,11 @@ interface SuiteRun {
   readonly load: number;
   readonly seconds: number;
   readonly tests: number;
-  /** The failed tests with their errors, if any. */
   readonly failed?: string | undefined;
   /** How the time was spent. Older runs do not have this. */
   readonly figures?: SuiteFigures | undefined;
 }
 
-/** Repeats the test suite, to find tests that fail only occasionally before they stop a release. */
 export const flakes: Part = {
   name: 'flakes',
   title: 'The suite without flakes',
@@ -111,7 +109,6 @@ function ended(run: SuiteRun): number {
   return began(run) + Math.max(run.seconds - 60, 1);
 }
 
-/** Combines all recorded runs of one kind into one result. */
 function resultOf(cell: string, rest: Pick<RecordedCell, 'expects' | 'why'>): RecordedCell[] {
   const runs = runsOf(cell);
   const last = runs.at(-1);
@@ -133,10 +130,6 @@ function resultOf(cell: string, rest: Pick<RecordedCell, 'expects' | 'why'>): Re
   ];
 }
 
-/**
- * Renders the number of runs of each kind, how many passed since the last failure, and a row for
- * each run.
- */
 function runsTable(runs: readonly SuiteRun[]): string {
   const kinds = flakes.cells.map(({ name, why = '' }) => {
     const all = runs.filter(({ cell }) => cell === name);
@@ -167,7 +160,6 @@ function runsTable(runs: readonly SuiteRun[]): string {
   ].join('\n');
 }
 
-/** Renders the seconds of each folder and the slowest tests of a run. */
 function figuresTable({ at, commit, cell, figures }: SuiteRun): readonly string[] {
   const { folders = [], slowest = [] } = figures ?? {};
   return [

@@ -12,7 +12,6 @@ import type { Cell, Part } from './part.js';
  */
 const TRIAL_MS = 1_000;
 const MIN_INPUTS = 200;
-/** The maximum time of one input, even on a busy machine. */
 const INPUT_MS = 20_000;
 const MAX_GROWTH_BYTES = 512 * 1024 * 1024;
 const WATCH_MS = 200;

@@ -23,7 +23,6 @@ const FAULTS: Readonly<
 const LOSSES =
   'all is whole, or the readers name what nats-server has lost after it had acknowledged it, and nothing else is missing';
 
-/** Returns the path of a compiled script of the JetStream tests. */
 const script = (name: string) => path.join(import.meta.dirname, '../jetstream', `${name}.js`);
 
 const CLUSTER_CELLS = Object.entries(FAULTS).map(([name, { faults, seeds }]): Cell => {
@@ -43,10 +42,6 @@ const SERVER_CELLS = [...READER_CELLS, ...PUBLISHER_CELLS].map(
   (cell): StreamCell =>
     hasNatsServer ? cell : { name: cell.name, expects: 'none', why: cell.why ?? INSTALL },
 );
-/**
- * The maximum number of attempts of a trial. Each attempt plants the fault at another place, until
- * it takes effect.
- */
 const DRAWS = 5;
 
 export const jetstream: Part = {

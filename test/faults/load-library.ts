@@ -1,7 +1,6 @@
 import { pathToFileURL } from 'node:url';
 import type { Setting } from './part.js';
 
-/** The modules of the library that can be loaded, by their path. */
 interface Modules {
   readonly 'post/activity': typeof import('../../src/post/activity.js');
   readonly 'post/compliance-event': typeof import('../../src/post/compliance-event.js');
@@ -69,14 +68,12 @@ export function loadModule<N extends keyof Modules>(library: URL, name: N): Prom
   return import(new URL(`${name}.${extension}`, library).href);
 }
 
-/** Loads the public exports of the tested library. */
 export function loadLibrary({
   library,
 }: Pick<Setting, 'library'>): Promise<typeof import('millrace')> {
   return import(new URL('index.js', library).href);
 }
 
-/** Converts a folder from the command line to the URL of a library. */
 export function libraryUrl(folder: string): URL {
   return pathToFileURL(`${folder.replace(/[/\\]+$/, '')}/`);
 }

@@ -14,7 +14,6 @@ import { tryInChild } from './try-in-child.js';
 
 const MIB = 2 ** 20;
 const LIMIT_MS = 12 * 3_600_000;
-/** The environment variable that tells a child process to do one kind of long run. */
 const IN_CHILD = 'MILLRACE_LONG_CHILD';
 const STEPS = 200;
 /** The number of commits that follow after all outputs are open. */
@@ -151,7 +150,6 @@ const KINDS: Readonly<Record<string, Kind>> = {
   },
 };
 
-/** Long runs, which show whether each item makes something grow slightly. */
 export const long: Part = {
   name: 'long',
   title: 'Long runs',

@@ -54,7 +54,6 @@ export const matrix: Part = {
 
   open({ library, folder: cache }) {
     const known = new Map<string, Promise<unknown>>();
-    /** Returns what a run without a fault does. Determines it once for all trials. */
     const once = <T>(name: string, row: Row, find: (run: RowRun) => Promise<T>): Promise<T> => {
       const key = `${name} ${ROWS.indexOf(row)}`;
       const open = async () => {

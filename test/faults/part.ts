@@ -38,9 +38,7 @@ export interface Cell {
   readonly limitMs?: number | undefined;
 }
 
-/** One part of `npm run faults`. Each part is in a separate file. */
 export interface Part {
-  /** The name on the command line. */
   readonly name: string;
   readonly title: string;
   /** The promise to users, in one or two sentences. */
@@ -48,7 +46,6 @@ export interface Part {
   readonly cells: readonly Cell[];
   /** The number of seeds for each cell in a complete run. @default 50 */
   readonly seeds?: number | undefined;
-  /** Starts what all cells share, such as a service. */
   open(setting: Setting): Promise<OpenPart> | OpenPart;
   /** Returns the results, if the part records them itself. @default the last result of each cell */
   results?(): readonly RecordedCell[];
@@ -61,7 +58,6 @@ export interface Part {
   render?(results: readonly CellResult[]): string;
 }
 
-/** The library and the folder that a part receives before it tries its first cell. */
 export interface Setting {
   /**
    * The URL of the folder of the compiled library, or of another library, ending in a slash. A part
@@ -69,12 +65,10 @@ export interface Setting {
    * has an effect.
    */
   readonly library: URL;
-  /** A temporary folder, which is removed at the end. */
   readonly folder: string;
 }
 
 export interface OpenPart {
-  /** Tries one cell, usually with `trials.each(...)`. */
   run(cell: Cell, trials: Trials): Promise<void>;
   close?(): Promise<void>;
 }
@@ -89,7 +83,6 @@ export type Counts = Readonly<Record<string, number>>;
 
 export interface Trials {
   readonly seeds: readonly number[];
-  /** Runs a trial for every seed, one after the other. */
   each(attempt: (trial: Trial) => Promise<Counts>): Promise<void>;
 }
 
@@ -99,7 +92,6 @@ export interface Trial {
   readonly random: Random;
   /** An empty folder. It is removed after the trial. */
   readonly folder: string;
-  /** Aborts when the trial takes too long. */
   readonly signal: AbortSignal;
   /** Stores curves of measured values with the result. A later trial replaces them. */
   keep(curves: Curves): void;
@@ -124,7 +116,6 @@ export interface CellResult {
   readonly stale?: string | undefined;
 }
 
-/** The last result of a cell, with the day and the machine of its run. */
 export interface RecordedCell extends CellResult {
   /** The day, such as `2026-11-22`. */
   readonly day: string;

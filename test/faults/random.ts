@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 
-/** A generator of random numbers that depend only on a string. */
 export class Random {
   #state: number;
 

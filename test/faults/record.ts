@@ -3,10 +3,8 @@ import os from 'node:os';
 import type { CellResult, Curves, Part, RecordedCell } from './part.js';
 import { currentCommit } from './staleness.js';
 
-/** Results by part and cell. */
 export type Recorded = Readonly<Record<string, Readonly<Record<string, RecordedCell>>>>;
 
-/** The Node version, the CPU model and number of cores, and the memory. */
 export const MACHINE = `Node ${process.version}, ${os.cpus().length} x ${os.cpus()[0]?.model.trim() ?? 'unknown'}, ${(os.totalmem() / 2 ** 30).toFixed(0)} GiB`;
 
 /**
@@ -25,7 +23,6 @@ export function readRecord(file: string): Recorded {
   }
 }
 
-/** Returns the recorded results of a part, by cell. */
 export function resultsOf(part: Part, recorded: Recorded): ReadonlyMap<string, RecordedCell> {
   const cells = part.results?.() ?? Object.values(recorded[part.name] ?? {});
   return new Map(cells.map(cell => [cell.cell, cell]));
@@ -46,9 +43,7 @@ export function replaces(
   return trials >= before.trials || failures.length > 0;
 }
 
-/**
- * Replaces the last results of cells with new results. Removes cells that the part no longer has.
- */
+/** Also removes the results of cells that the part no longer has. */
 export function record(
   file: string,
   part: { readonly name: string; readonly cells: readonly { readonly name: string }[] },
@@ -82,7 +77,6 @@ export function record(
   return all;
 }
 
-/** Returns the first line and the last lines of a message, without stack frames. */
 export function shortMessage(message: string): string {
   const [first = '', ...rest] = message
     .split('\n')

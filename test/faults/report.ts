@@ -5,7 +5,6 @@ import { ages, STALE_COMMITS, staleness } from './staleness.js';
 /** A table shows this many characters from the start and from the end of a failure. */
 const HALF = 250;
 
-/** Returns the line that is printed when a cell has ended. */
 export function cellLine(part: string, result: CellResult): string {
   const { cell, expects, why, trials, failures, seconds } = result;
   if (expects === 'none') return `–  ${part} ${cell}: ${why ?? ''}`;
@@ -14,7 +13,6 @@ export function cellLine(part: string, result: CellResult): string {
   return `${sign}  ${part} ${cell}  ${expects}: ${trials} trials in ${seconds.toFixed(1)} s${counted === '' ? '' : `, ${counted}`}${failures.length === 0 ? '' : `, ${failures.length} failed`}`;
 }
 
-/** Returns the content of `RESULTS.md`. */
 export function resultsPage(
   parts: readonly Part[],
   recorded: Recorded,
@@ -65,7 +63,6 @@ function allCells(part: Part, tried: readonly RecordedCell[]): readonly CellResu
   return [...cells, ...byName.values()];
 }
 
-/** Returns a recorded result. If the cell now has another expectation, the result says so. */
 function asItIs(now: Cell, recorded: RecordedCell): CellResult {
   if (now.why === recorded.why) return recorded;
   // If this machine lacks what the cell needs, there is nothing to try here.
@@ -105,7 +102,6 @@ function summary(
   ];
 }
 
-/** Returns where cells ran: the machines and days, then the number of cells per commit. */
 function origins(cells: readonly RecordedCell[]): readonly string[] {
   const all = new Set(cells.map(({ machine, day }) => `${machine}; ${day}`));
   const commits = new Map<string | undefined, number>();
@@ -167,10 +163,7 @@ export function oneLine(text: string): string {
   return line.length <= 2 * HALF ? line : `${line.slice(0, HALF)} … ${line.slice(-HALF)}`;
 }
 
-/**
- * Renders a Markdown table. Columns from index `numbers` on contain numbers. In a table with five
- * columns, the last one is not a number.
- */
+/** @param numbers The columns from this index on contain numbers, so they are right-aligned. */
 export function table(rows: readonly (readonly string[])[], numbers: number): readonly string[] {
   const [head = [], ...body] = rows;
   const line = (row: readonly string[]) =>

@@ -17,7 +17,6 @@ import { ages, staleness } from './staleness.js';
 import { tests } from './tests.js';
 import { seedsOf, tryPart } from './try-part.js';
 
-/** The parts of `npm run faults`. Each has a file in this folder and a line here. */
 const PARTS: readonly Part[] = [
   ...[matrix, disks, calls, jetstream, databases, fuzz],
   ...[long, tests, flakes],
@@ -118,10 +117,6 @@ const trials = results.reduce((sum, result) => sum + result.trials, 0);
 print(`\n${trials} trials of ${results.length} cells, ${failed.length} cells failed`);
 process.exitCode = failed.length > 0 ? 1 : 0;
 
-/**
- * Returns the recorded result of a cell. Returns undefined if one of its trials has failed, or if
- * the expectation of the cell has changed since.
- */
 function passed(part: Part, { name, expects, why }: Cell): CellResult | undefined {
   const result = resultsOf(part, readRecord(RESULTS)).get(name);
   const isSame = result?.expects === expects && result.why === why;

@@ -4,7 +4,6 @@ import type { RecordedCell } from './part.js';
 /** After this many commits to the tested files, a result says little about the current code. */
 export const STALE_COMMITS = 50;
 
-/** Folders and files below `src` that every pipeline uses. */
 const COMMON = [
   ...['flow', 'http', 'json', 'gzip', 'storage', 'post', 'operators', 'sinks', 'files'],
   'base',
@@ -78,10 +77,6 @@ export function ages(): (part: string, cell: RecordedCell) => number | undefined
   };
 }
 
-/**
- * Returns the number of commits since a commit. Returns undefined if the commit is unknown or not
- * in the history.
- */
 export function commitsSince(
   commit: string | undefined,
   paths: readonly string[],
@@ -99,9 +94,6 @@ export function commitsSince(
   }
 }
 
-/**
- * Returns what a table says about a stale result. Returns undefined for a result that is not stale.
- */
 export function staleness(age: number | undefined): string | undefined {
   if (age === undefined) return 'of an unknown commit';
   return age < STALE_COMMITS ? undefined : `${age} commits ago`;

@@ -13,12 +13,10 @@ const FILES: readonly string[] = readdirSync('test', { recursive: true, encoding
   .filter(name => /suite\.js|fc\.assert/.test(readFileSync(name, 'utf8')))
   .toSorted();
 
-/** Returns the folder of a test file, such as `test/sinks`, or `test` for files directly in it. */
 function folderOf(file: string): string {
   return file.split(path.sep).slice(0, -1).slice(0, 2).join('/');
 }
 
-/** Runs the tests that `npm run test:all` shortens, with their full number of runs. */
 export const tests: Part = {
   name: 'tests',
   title: 'The slow tests',

@@ -31,9 +31,7 @@ export async function tryInChild(
     readonly library: URL;
     readonly seeds: number;
     readonly firstSeed?: number;
-    /** The time in milliseconds after which the process is killed. */
     readonly limitMs?: number;
-    /** Additional environment variables of the process. */
     readonly env?: Readonly<Record<string, string>>;
   },
 ): Promise<CellResult> {

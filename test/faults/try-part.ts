@@ -11,7 +11,6 @@ export interface TryOptions {
   readonly cells: readonly Cell[];
   /** The number of seeds per cell. @default the number of the cell, of the part, or 50 */
   readonly seeds?: number | undefined;
-  /** The first seed. @default 1 */
   readonly firstSeed?: number | undefined;
   /**
    * Returns an earlier result of a cell. The run continues from it, and does not try its seeds
@@ -21,7 +20,6 @@ export interface TryOptions {
   /** No further trial starts after this time of `performance.now()`. */
   readonly endAt?: number | undefined;
   readonly onFailure?: ((cell: Cell, seed: number, message: string) => void) | undefined;
-  /** Called when a cell ends. */
   readonly onCell?: ((result: CellResult) => void | Promise<void>) | undefined;
 }
 
@@ -42,7 +40,6 @@ export function seedsOf(part: Part, cell: Cell): number {
   return cell.seeds ?? part.seeds ?? 50;
 }
 
-/** Tries the cells of a part, one after the other. */
 export async function tryPart(part: Part, options: TryOptions): Promise<CellResult[]> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-faults-'));
   const strays = new Strays();
@@ -185,7 +182,6 @@ async function tryOnce(
   }
 }
 
-/** Collects unhandled rejections and uncaught errors, which fail the running trial. */
 class Strays {
   onStray: ((error: Error) => void) | undefined;
   readonly #listener = (reason: unknown) => {

@@ -1,6 +1,5 @@
 type Library = Pick<typeof import('../../src/index.js'), 'MillraceError'>;
 
-/** An error of the library. */
 export type TypedError = Error & { readonly code: string };
 
 /**

@@ -1,6 +1,5 @@
 import http from 'node:http';
 
-/** Forwards requests and counts those that create a job. */
 export class CountingProxy {
   creations = 0;
   readonly #server: http.Server;

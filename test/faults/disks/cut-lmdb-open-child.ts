@@ -55,7 +55,6 @@ async function cut(at: number, what: string): Promise<void> {
   }
 }
 
-/** Returns the last step that the traced process had printed as done before the call `at`. */
 function doneBefore(at: number): number {
   const steps = calls.flatMap(({ kind, text, began }) => {
     const [, step] = (kind === 'line' && began < at && /^done (\d+)/.exec(text)) || [];

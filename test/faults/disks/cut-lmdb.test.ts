@@ -17,7 +17,6 @@ const FOLDER = '/disk/deep';
 const FILE = `${FOLDER}/data.mdb`;
 const fd = (number: number, name = FILE) => `${number}<${hex(name)}>`;
 
-/** The output of strace for a process with two threads. */
 const TRACE = [
   `7 openat(AT_FDCWD<${hex('/')}>, "${hex('/etc/passwd')}", O_RDONLY) = ${fd(3, '/etc/passwd')}`,
   `7 openat(AT_FDCWD<${hex('/')}>, "${hex(`${FOLDER}/new`)}", O_RDWR|O_CREAT, 0664) = ${fd(4, `${FOLDER}/new`)}`,

@@ -4,7 +4,6 @@ import { stdoutOf, straceArguments } from './system-calls.js';
 
 export interface CutOptions {
   readonly library: URL;
-  /** An empty folder for the files. */
   readonly folder: string;
   readonly seed: number;
   /**
@@ -12,7 +11,6 @@ export interface CutOptions {
    * the most data is unsynced. @default 'all'
    */
   readonly moments?: 'all' | 'syncs' | undefined;
-  /** The folder of the compiled scripts. @default the folder of this file */
   readonly scripts?: string | undefined;
 }
 

@@ -2,7 +2,6 @@ import path from 'node:path';
 import type { Random } from '../random.js';
 import type { SystemCall } from './system-calls.js';
 
-/** Which of the unsynced changes survive a power cut. */
 export type Survives = 'nothing' | 'last write' | 'everything' | 'sectors' | 'pages';
 
 /** The sizes in bytes that are written atomically: `SECTOR` by a disk, `PAGE` by a file system. */
@@ -96,7 +95,6 @@ export function isAllDurable(calls: readonly SystemCall[], file: string, at: num
   return changesOf(calls, file, at).every(call => isDurable(calls, call, at));
 }
 
-/** Returns the calls before `at` that create this name or change the file with this name. */
 function changesOf(calls: readonly SystemCall[], path: string, at: number): readonly SystemCall[] {
   const { file } = calls.find(call => call.kind === 'create' && call.path === path) ?? {};
   return calls.filter(
@@ -106,10 +104,6 @@ function changesOf(calls: readonly SystemCall[], path: string, at: number): read
   );
 }
 
-/**
- * Returns whether a change is on disk: it was a synced write, or its file or folder was synced
- * later.
- */
 function isDurable(calls: readonly SystemCall[], change: SystemCall, at: number): boolean {
   return (change.isSynced && change.ended <= at) || hasSync(calls, change, at);
 }
@@ -126,7 +120,6 @@ function hasSync(calls: readonly SystemCall[], change: SystemCall, at: number): 
   );
 }
 
-/** Returns whether the names of a file and of its parent folders are on disk. */
 function hasName(
   calls: readonly SystemCall[],
   file: string,

@@ -8,20 +8,17 @@ export type LmdbFault = 'kill' | 'ENOSPC' | 'EIO';
 
 export interface FailOptions {
   readonly library: URL;
-  /** An empty folder for the files. */
   readonly folder: string;
   readonly seed: number;
   readonly fault: LmdbFault;
   /** Selects the system calls that fail, such as `writev 3`. @default all calls */
   readonly isTried?: ((call: string) => boolean) | undefined;
-  /** The folder of the compiled scripts. @default the folder of this file */
   readonly scripts?: string | undefined;
 }
 
 export interface Failed {
   /** The number of faults that took effect. */
   readonly hits: number;
-  /** The number of faults after which a call of the library rejected. */
   readonly errors: number;
   /**
    * The number of faults after which LMDB crashed the process while it opened the file, for example
@@ -30,7 +27,6 @@ export interface Failed {
   readonly crashes: number;
 }
 
-/** The outcome of a process that writes to LMDB's file. */
 interface Run {
   readonly call: string;
   readonly folder: string;
@@ -41,7 +37,6 @@ interface Run {
   readonly hits: number;
 }
 
-/** The files that a process leaves, and the content that the next process must find. */
 export interface Left {
   readonly what: string;
   readonly folder: string;
@@ -59,7 +54,6 @@ const MAY_FAIL: Readonly<Record<LmdbFault, readonly string[]>> = {
   ENOSPC: [...CHANGES, ...MORE_CHANGES],
   EIO: [...CHANGES, ...MORE_CHANGES, ...REMOVALS, ...READS, ...OTHER_READS],
 };
-/** The number of concurrent processes. */
 const PARALLEL = 2;
 const HANGS_MS = 90_000;
 const REASON = /ENOSPC|EIO|No space left on device|Input\/output error/;
@@ -166,7 +160,6 @@ async function run(
   return made;
 }
 
-/** Returns all paths that LMDB and the library use, but not those that only Node itself uses. */
 function pathsOf(root: string, data: string): readonly string[] {
   const asides = [1, 2, 3, 4].map(n => path.join(data, `new-${n}`));
   const folders = [data, ...asides, ...[data, ...asides].map(one => path.join(one, 'new-1'))];
@@ -210,10 +203,6 @@ function mustBe({ call, lines, signal, code, stderr }: Run, isSo: boolean, what:
   throw new Error(`${call}: ${what} (${signal ?? code}; ${end}; ${stderr.slice(0, 500)})`);
 }
 
-/**
- * Checks that a new process finds all steps that an earlier process has completed, and does the
- * remaining steps.
- */
 async function mustGoOn(
   name: string,
   { library, folder, seed, scripts = import.meta.dirname }: FailOptions,

@@ -8,7 +8,6 @@ import { MOUNT, storedFiles } from '../../storage/mounted-disk.js';
 import { loadModule } from '../load-library.js';
 import type { KeptFiles } from './kept-files.js';
 
-/** Describes how the tokens of users are kept on disk. */
 export async function keptTokens(library: URL): Promise<KeptFiles> {
   const { prepareTokenFile, readToken, writeToken } = await loadModule(library, 'users/sign-in');
   const { Secret } = await loadModule(library, 'base/secret');
@@ -34,7 +33,6 @@ export async function keptTokens(library: URL): Promise<KeptFiles> {
   };
 }
 
-/** Describes how the times at which replays connected are kept on disk. */
 export async function keptConnects(library: URL): Promise<KeptFiles> {
   const { ConnectLog, replayFolder } = await loadModule(library, 'replay/connect-log');
   const folder = `${MOUNT}/deep/replays`;
@@ -54,10 +52,6 @@ export async function keptConnects(library: URL): Promise<KeptFiles> {
   };
 }
 
-/**
- * Describes how the files of a job are kept on disk, with the file that says whether the job is
- * complete.
- */
 export async function keptDownload(library: URL): Promise<KeptFiles & { close(): Promise<void> }> {
   const { downloadJob } = await loadModule(library, 'jobs/download-job');
   const { foldersVerdict } = await loadModule(library, 'jobs/download-folder');
@@ -91,7 +85,6 @@ export async function keptDownload(library: URL): Promise<KeptFiles & { close():
     start: () => ({
       steps: [async () => downloadJob(client, UUID, { folder, concurrency: 1 })],
     }),
-    /** Reads which files exist, and whether the folder is marked as complete. */
     async read() {
       const names: string[] = [];
       for (const [stored, bytes] of storedFiles()) {
@@ -114,7 +107,6 @@ export async function keptDownload(library: URL): Promise<KeptFiles & { close():
   };
 }
 
-/** Describes how stored files are kept on disk while compliance events remove posts from them. */
 export async function keptRewrites(library: URL): Promise<KeptFiles & { close(): Promise<void> }> {
   const { applyCompliance } = await loadModule(library, 'compliance/apply-compliance');
   const { openTombstones } = await loadModule(library, 'compliance/tombstones');

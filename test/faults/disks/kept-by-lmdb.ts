@@ -3,7 +3,6 @@ import { ofPost, ofUser } from '../../compliance/event.js';
 import { loadModule } from '../load-library.js';
 import { Random } from '../random.js';
 
-/** Data that is stored in LMDB, and the steps in which a test process changes it. */
 export interface KeptByLmdb {
   /** The folder with LMDB's files, relative to the folder given to `open`. */
   readonly folder: string;
@@ -12,7 +11,6 @@ export interface KeptByLmdb {
   open(library: URL, folder: string, seed: number): Promise<OpenedByLmdb>;
 }
 
-/** LMDB's file, opened by one process. */
 export interface OpenedByLmdb {
   /**
    * Does step `n`, starting at 1. Resolves when the result of the step survives a power cut. A step

@@ -10,7 +10,6 @@ const STATE = `${MOUNT}/deep/state`;
 const START = Date.UTC(2024, 0, 1);
 const CLOCK = unchecked({ now: () => START });
 
-/** Describes how the rules of the replay stream are kept on disk. */
 export async function keptRules(library: URL): Promise<KeptFiles> {
   const { StreamRules } = await loadModule(library, 'service/replay/stream-rules');
   const rule = (value: string) => ({ value, tag: null });
@@ -37,7 +36,6 @@ export async function keptRules(library: URL): Promise<KeptFiles> {
   };
 }
 
-/** Describes how the access that users have granted to applications is kept on disk. */
 export async function keptGrants(library: URL): Promise<KeptFiles> {
   const { Grants } = await loadModule(library, 'service/users/grants');
   const user = (id: string) => ({ id, handle: `user${id}`, name: `User ${id}` });
@@ -64,7 +62,6 @@ export async function keptGrants(library: URL): Promise<KeptFiles> {
   };
 }
 
-/** Describes how the nonces of signed requests are kept on disk. */
 export async function keptNonces(library: URL): Promise<KeptFiles> {
   const { NonceFile, Nonces } = await loadModule(library, 'service/users/nonces');
   return {
@@ -79,7 +76,6 @@ export async function keptNonces(library: URL): Promise<KeptFiles> {
       };
       return { steps: ['a'.repeat(120), 'b', 'c'].map(use) };
     },
-    /** Reads how many of the used nonces are recognised. */
     async read() {
       const used = await new NonceFile(STATE).load();
       return new Set(used.map(([, digest]) => digest)).size;
@@ -89,7 +85,6 @@ export async function keptNonces(library: URL): Promise<KeptFiles> {
   };
 }
 
-/** Describes how a job of the service is kept on disk, from its creation to its delivered files. */
 export async function keptJobs(library: URL): Promise<KeptFiles> {
   const { JobStore } = await loadModule(library, 'service/jobs/job-store');
   const { generateFiles } = await loadModule(library, 'service/jobs/generate-files');
@@ -159,7 +154,6 @@ export async function keptJobs(library: URL): Promise<KeptFiles> {
         end: () => store.close(),
       };
     },
-    /** Throws unless a delivered job has all of its files and every listed file is complete. */
     async read() {
       const store = new JobStore(STATE);
       try {
@@ -188,7 +182,6 @@ export async function keptJobs(library: URL): Promise<KeptFiles> {
   };
 }
 
-/** Describes how the index of an archive of job files is kept on disk. */
 export async function keptIndex(library: URL): Promise<KeptFiles> {
   const { openFolderArchive } = await loadModule(library, 'service/archive/folder/folder-archive');
   const { samplePosts } = await loadModule(library, 'service/sample/sample-posts');

@@ -28,13 +28,11 @@ type Library = typeof import('millrace');
 type Activity = import('millrace').Activity;
 type Sink = import('millrace').Sink<Item, unknown>;
 
-/** The outputs of a sink and its checkpoint. */
 interface KeptOutputs {
   readonly name: string;
   readonly sink: (library: Library) => Sink;
   /** Patterns of the output files below `deep/`, without the checkpoint. */
   readonly files: readonly RegExp[];
-  /** Whether the sink has a checkpoint. @default true */
   readonly commits?: boolean;
 }
 
@@ -100,10 +98,7 @@ const OUTPUTS: readonly KeptOutputs[] = [
 
 export const SINKS: readonly string[] = OUTPUTS.map(({ name }) => name);
 
-/**
- * Describes how the outputs of a sink and its checkpoint are kept on disk. Every output that has
- * its final name must be complete.
- */
+/** In every state that a reader finds, each output that has its final name must be complete. */
 export async function keptOutputs(library: URL, name: string): Promise<KeptFiles> {
   const millrace = await loadModule(library, 'index');
   const { sink, files, commits = true } = OUTPUTS.find(one => one.name === name) as KeptOutputs;
@@ -159,7 +154,6 @@ interface KeptByThreads {
   readonly name: string;
   readonly ending: 'jsonl' | 'jsonl.gz' | 'csv' | 'parquet';
   readonly sink: (library: Library) => import('millrace').Sink<Activity, unknown>;
-  /** Whether threads match posts against rules. */
   readonly matches?: boolean;
 }
 
@@ -206,7 +200,6 @@ const BY_THREADS: readonly KeptByThreads[] = [
 
 export const THREADED: readonly string[] = BY_THREADS.map(({ name }) => name);
 
-/** Describes the outputs that worker threads write from stored files. */
 export async function keptByThreads(library: URL, name: string): Promise<KeptFiles> {
   const millrace = await loadModule(library, 'index');
   const { activities, gunzip, jsonLines, localFiles, matchRules, pipeline } = millrace;

@@ -1,4 +1,3 @@
-/** A kind of files on disk, with the steps in which a test writes them and a way to read them. */
 export interface KeptFiles {
   /** The name in `npm run faults -- disks` and in the table of `src/storage/README.md`. */
   readonly name: string;
@@ -12,7 +11,6 @@ export interface KeptFiles {
    * cut.
    */
   readonly prepare?: (() => Promise<unknown>) | undefined;
-  /** Starts a simulated process: creates new objects that write the files. */
   start(): Promise<Life> | Life;
   /**
    * Returns the data that a later process finds, for comparison. Reads it in the same way as the
@@ -28,7 +26,6 @@ export interface KeptFiles {
   readonly endsAtFailure?: boolean | undefined;
 }
 
-/** One simulated process that writes the files. */
 export interface Life {
   /** The steps. Each resolves when its result survives a power cut, and each can be repeated. */
   readonly steps: readonly (() => Promise<unknown>)[];

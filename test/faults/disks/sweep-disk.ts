@@ -4,7 +4,6 @@ import { MOUNT, onDisk } from '../../storage/mounted-disk.js';
 import { isChange, nodeError, SimulatedDisk } from '../../storage/simulated-disk.js';
 import type { KeptFiles, Life } from './kept-files.js';
 
-/** A fault that ends the process or fails a call. It is tried at every call. */
 export type DiskFault = 'kill' | 'power' | 'ENOSPC' | 'EIO' | 'unreadable';
 
 export interface SweepOptions {
@@ -17,11 +16,9 @@ export interface SweepOptions {
   readonly disk?: (() => SimulatedDisk) | undefined;
 }
 
-/** A run without a fault: its disk calls, and the state after each step. */
 interface Whole {
   readonly states: readonly unknown[];
   readonly calls: readonly string[];
-  /** The disk calls of a process that only reads the last state. */
   readonly reads: readonly string[];
 }
 

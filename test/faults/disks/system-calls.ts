@@ -1,22 +1,16 @@
 import { spawnSync } from 'node:child_process';
 import { outputOf, spawn } from '../../child-processes.js';
 
-/**
- * A system call that changes or syncs files, or a line that the process has written to its output.
- */
 export interface SystemCall {
   readonly kind: 'create' | 'remove' | 'folder' | 'write' | 'truncate' | 'sync' | 'line';
   readonly path: string;
   /** The name under which the file was created, even if the call uses another link to the file. */
   readonly file: string;
-  /** The offset of a `write` in the file. */
   readonly at: number;
   readonly bytes: Buffer;
-  /** The new length of a `truncate`. */
   readonly length: number;
   /** Whether the write returns only when it is on disk (`O_DSYNC`). */
   readonly isSynced: boolean;
-  /** The text written to the output. */
   readonly text: string;
   /** The start and the end of the call, as positions in the order of all calls. */
   readonly began: number;
@@ -29,15 +23,10 @@ const CHANGES =
 const UNKNOWN =
   /^(pwritev2?|truncate|fallocate|copy_file_range|sendfile|dup[23]?|sync_file_range|msync|rename)/;
 
-/**
- * Returns the arguments of strace: every thread, all bytes in hexadecimal, the path of every file
- * descriptor.
- */
 export function straceArguments(output: string): readonly string[] {
   return ['-f', '--seccomp-bpf', '-y', '-xx', '-s', '16777216', '-e', CHANGES, '-o', output];
 }
 
-/** Returns a sentence about what to install or allow if strace cannot be used. */
 export function withoutStrace(): string | undefined {
   if (process.platform !== 'linux') return 'needs strace, so Linux';
   const { status, error, stderr } = spawnSync(
@@ -49,10 +38,6 @@ export function withoutStrace(): string | undefined {
   return status === 0 ? undefined : `needs strace, which fails: ${stderr.split('\n')[0]}`;
 }
 
-/**
- * Parses strace's output into the calls for files below a folder and the lines written to the
- * output.
- */
 export function systemCalls(trace: string, folder: string): readonly SystemCall[] {
   const calls: SystemCall[] = [];
   const files = new Map<number, { position: number; isSynced: boolean }>();

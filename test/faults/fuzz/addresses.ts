@@ -52,12 +52,10 @@ const SHAPES = ADDRESSES.flatMap(([family, ...patterns]) =>
 );
 /** Files without user data, which browsers may show under any host name. */
 const ASSETS = ['favicon.ico', 'pages/style.css', 'pages/icon.svg'];
-/** Pages that contain data of the user who is signed in. */
 const PAGES = SHAPES.map(({ shape }) => shape.join('/')).filter(shape =>
   /^(|console.*|status|oauth\/(authenticate|authorize|grants))$/.test(shape),
 );
 
-/** The parts of a request that the service parses: the target, Host, Origin and Sec-Fetch-Site. */
 interface Request {
   readonly target: string;
   readonly host: string | undefined;
@@ -65,10 +63,6 @@ interface Request {
   readonly site: string | undefined;
 }
 
-/**
- * Checks which handler an address reaches, and whether the handler answers requests with this host
- * and origin.
- */
 export const addresses: ParserKind = {
   holds:
     'a request reaches the family of its address or none; pages and the control path answer under names of this machine only, the control path to no web page, forms to no other site; only the listed files are read',
@@ -300,7 +294,6 @@ async function writeJob(library: URL, stateFolder: string): Promise<string> {
   return `/snapshots/twitter/track_v2/original/local/2024/01/01/20231231-20240101_${UUID}/2023/12/31/00/00_activities.json.gz`;
 }
 
-/** Fetches a page and returns the cookie and the form body that a browser would send from it. */
 async function openForm(
   url: string,
   login: Readonly<Record<string, string>>,
@@ -369,10 +362,6 @@ function isDecodable(segment: string): boolean {
   }
 }
 
-/**
- * Returns whether the host is `localhost`, `[::1]` or an address in 127.0.0.0/8, with or without a
- * port.
- */
 function isLoopback(host = ''): boolean {
   const text = host.replace(/^[ \t]+|[ \t]+$/g, '').toLowerCase();
   const end = text.startsWith('[') ? text.indexOf(']') + 1 : `${text}:`.indexOf(':');

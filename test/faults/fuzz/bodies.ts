@@ -4,7 +4,6 @@ import { loadModule } from '../load-library.js';
 import { check, expectSame, outcomes, type ParserKind } from './parser.js';
 import { JSON_TOKENS } from './seeds.js';
 
-/** The messages of a JetStream stream, to which any program can publish. */
 export const streamMessages: ParserKind = {
   holds:
     'posts whose lengths are those of the header, from a payload of that size, or a `DataError`',
@@ -65,7 +64,6 @@ export const streamMessages: ParserKind = {
   },
 };
 
-/** Responses about jobs, and the CSV list of their files. */
 export const jobResponses: ParserKind = {
   holds: 'addresses that are https or on this machine, counts that are numbers, or a `DataError`',
   async open(library) {

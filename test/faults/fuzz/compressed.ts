@@ -150,7 +150,6 @@ export const zstd: ParserKind = {
   },
 };
 
-/** Creates a frame with uncompressed blocks, or a frame without content. */
 function zstdFrame(random: Random): Buffer {
   if (random.chance(0.2)) return Buffer.from('502a4d1803000000616263', 'hex');
   const content = Buffer.from(seedPost(random).slice(0, random.whole(0, 255)));

@@ -17,7 +17,6 @@ const TOKENS = [
   ...['"inner":', '"seen":', '"ids":', '"done":true'],
 ];
 
-/** Cursors from a checkpoint or from a caller. */
 export const cursors: ParserKind = {
   holds: 'a position that the request can have, or an `OptionError`',
   async open(library) {

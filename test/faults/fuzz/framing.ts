@@ -32,7 +32,6 @@ const JSON_TOKENS = [
   ...['[[[[[[[[', '{"a":', '"\\u', 'true', 'null', '-0', '1e5', ' ', '/*', "'", '"__proto__":'],
 ];
 
-/** Lines with one JSON object each. */
 export const lines: ParserKind = {
   holds:
     'the same lines for any chunks, and exactly the lines of a document whose lines are all JSON objects',
@@ -90,7 +89,6 @@ export const lines: ParserKind = {
   },
 };
 
-/** The elements of an array in a document. */
 export const elements: ParserKind = {
   holds: 'the same elements for any chunks, and those of `JSON.parse`',
   async open(library) {

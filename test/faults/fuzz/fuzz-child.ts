@@ -2,7 +2,6 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { PARSERS } from './all-parsers.js';
 import { type Fuzzed, fuzzParser } from './fuzz-parser.js';
 
-/** The data that the thread is started with. */
 export interface FuzzTask {
   readonly library: string;
   readonly name: string;
@@ -13,7 +12,6 @@ export interface FuzzTask {
   readonly current: SharedArrayBuffer;
 }
 
-/** A request to the thread. */
 export interface FuzzTrial {
   readonly seed: number;
   readonly forMs: number;

@@ -3,7 +3,6 @@ import { mutate } from './mutate.js';
 import type { Parser } from './parser.js';
 
 const MAX_BYTES = 16 * 1024;
-/** A failing input is reduced for this long, in milliseconds. */
 const SHRINK_MS = 3_000;
 
 export interface FuzzOptions {
@@ -61,13 +60,11 @@ export async function fuzzParser(parser: Parser, options: FuzzOptions): Promise<
   return { inputs: tried, accepted };
 }
 
-/** Tries an input several times, cut into different chunks each time. */
 export async function tryInput(parser: Parser, input: Buffer): Promise<void> {
   for (let i = 0; i < 20; i++)
     await parser.attempt(Buffer.from(input), new Random(`${i} ${input.toString('base64')}`));
 }
 
-/** Removes everything from the input that the failure does not need. */
 async function shrunk(parser: Parser, input: Buffer, attemptSeed: string): Promise<Buffer> {
   const end = performance.now() + SHRINK_MS;
   const fails = async (candidate: Buffer) => {

@@ -8,7 +8,6 @@ import type { Random } from '../random.js';
 import { check, cutUp, expectSame, outcomes, type ParserKind, temporaryFolder } from './parser.js';
 import { JSON_TOKENS } from './seeds.js';
 
-/** Files that the library writes and reads again: checkpoints, tokens, times of connections. */
 export const keptFiles: ParserKind = {
   holds:
     'only what was written is accepted; behind a right checksum, a state, counts and paths of their types; times are those of whole lines',
@@ -113,10 +112,6 @@ function withOtherValue(text: string, random: Random): string {
   return text.slice(0, index) + random.pick(OTHER_VALUES) + text.slice(index + value.length);
 }
 
-/**
- * Replaces the checksum of a checkpoint with the right one. Returns undefined if the text has no
- * place for a checksum.
- */
 function withRightSum(text: string): string | undefined {
   const at = text.lastIndexOf('  "check": "');
   if (at === -1) return undefined;
@@ -160,7 +155,6 @@ function timeOf(text: string): number | undefined {
   return !Number.isNaN(ms) && new Date(ms).toISOString() === text ? ms : undefined;
 }
 
-/** The stored values for a post, a user and a source of compliance events. */
 export const tombstones: ParserKind = {
   holds:
     'a tombstone that was encoded, or a `StorageError`; a damaged head of the file is refused before it is mapped',
@@ -279,7 +273,6 @@ export const spool: ParserKind = {
   },
 };
 
-/** The file in which a folder describes its downloaded job. */
 export const jobFolders: ParserKind = {
   holds: 'a verdict of texts and counts, or a `StorageError`',
   async open(library) {

@@ -1,6 +1,5 @@
 import type { Random } from '../random.js';
 
-/** Bytes and strings that parsers often get wrong. */
 const EXTREMES: readonly Buffer[] = [
   ...[0x00, 0x0a, 0x0d, 0x1b, 0x22, 0x25, 0x5c, 0x7f, 0x80, 0xc0, 0xff].map(byte =>
     Buffer.of(byte),
@@ -52,7 +51,6 @@ const EXTREMES: readonly Buffer[] = [
   ].map(text => Buffer.from(text)),
 ];
 
-/** Characters that separate tokens in most formats. */
 const JOINTS = new Set(Buffer.from('{}[]():,;"\'\\/ \t\r\n=&%?#.-+*'));
 
 export interface Mutations {

@@ -4,11 +4,8 @@ import path from 'node:path';
 import { loadModule } from '../load-library.js';
 import type { Random } from '../random.js';
 
-/** A parser of external data, and the checks that must pass for any bytes. */
 export interface Parser {
-  /** Returns a valid input to mutate. */
   seed(random: Random): Buffer;
-  /** Strings with a meaning for the parser. */
   readonly tokens: readonly string[];
   /** The maximum size of an input in bytes. @default 16,384 */
   readonly maxBytes?: number | undefined;
@@ -31,7 +28,6 @@ export interface ParserKind {
   open(library: URL): Promise<Parser>;
 }
 
-/** The result of parsing: a value, or the message of a typed error. */
 export type Outcome<T> =
   | { readonly value: T; readonly error?: undefined }
   | { readonly value?: undefined; readonly error: string };
@@ -67,13 +63,11 @@ export async function outcomes(library: URL): Promise<Outcomes> {
   };
 }
 
-/** Creates a folder for the files of a parser. `close` removes it. */
 export async function temporaryFolder() {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-fuzz-'));
   return { folder, close: () => rm(folder, { recursive: true, force: true }) };
 }
 
-/** Throws unless both values have the same JSON. Bytes are compared as strings. */
 export function expectSame(actual: unknown, expected: unknown, what: string): void {
   const [a, b] = [shown(actual), shown(expected)];
   if (a !== b) throw new Error(`${what}: ${a.slice(0, 400)}\nand not ${b.slice(0, 400)}`);
@@ -93,7 +87,6 @@ function shown(value: unknown): string {
   return text ?? 'undefined';
 }
 
-/** Cuts the bytes into chunks at random positions. */
 export function cutUp(bytes: Buffer, random: Random): Buffer[] {
   const chunks: Buffer[] = [];
   const mean = random.pick([1, 3, 20, 500]);

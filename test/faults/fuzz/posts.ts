@@ -42,7 +42,6 @@ const FIELDS = [
   ...(['matchingRules', 'tags', 'edits'] as const),
 ];
 
-/** The properties of a post that the library reads from its bytes. */
 export const members: ParserKind = {
   holds: 'each property is that of the same post, parsed and printed again',
   async open(library) {
@@ -80,7 +79,6 @@ export const members: ParserKind = {
   },
 };
 
-/** Messages within streams, and compliance events. */
 export const messages: ParserKind = {
   holds: 'a message, an event or none',
   async open(library) {

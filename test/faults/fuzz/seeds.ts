@@ -5,10 +5,8 @@ const TEXTS = [
   ...['9007199254740993', 'Sat Jan 06 20:00:00 +0000 2018', '2018-01-06T20:00:00.000Z', 'null'],
 ];
 
-/** Strings with a meaning for a JSON reader. */
 export const JSON_TOKENS = ['-1', '1e99', 'null', '{}', '[]', ',', '"__proto__":'];
 
-/** Generates any JSON value, mostly a small one. */
 export function seedJson(random: Random, depth: number): unknown {
   switch (random.whole(0, depth > 0 ? 7 : 5)) {
     case 0:
@@ -34,7 +32,6 @@ export function seedJson(random: Random, depth: number): unknown {
   }
 }
 
-/** Generates a post of either format, printed as the service does or with spaces. */
 export function seedPost(random: Random): string {
   const id = random.pick(['1', '948730000000000001', '18446744073709551615']);
   const text = random.pick(TEXTS);

@@ -1,7 +1,6 @@
 import { loadModule } from '../load-library.js';
 import { check, expectSame, outcomes, type ParserKind } from './parser.js';
 
-/** The signed tokens for the next page. */
 export const nextTokens: ParserKind = {
   holds: 'only what the service has signed is accepted',
   async open(library) {
@@ -83,10 +82,6 @@ export const authorization: ParserKind = {
   },
 };
 
-/**
- * Form bodies and query strings that the service parses, and the callback addresses to which it
- * adds parameters.
- */
 export const forms: ParserKind = {
   holds: 'the parameters of `URLSearchParams`, or a refusal of what is not percent-encoded UTF-8',
   async open(library) {
@@ -151,7 +146,6 @@ export const forms: ParserKind = {
   },
 };
 
-/** Strings from items that become file names. */
 export const names: ParserKind = {
   holds: 'one segment of a path for any text, other ones for other texts',
   async open(library) {
@@ -209,7 +203,6 @@ export const names: ParserKind = {
   },
 };
 
-/** `Retry-After`, times of posts, and dates of options. */
 export const times: ParserKind = {
   holds: 'a time within bounds, or none',
   async open(library) {

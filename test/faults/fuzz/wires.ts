@@ -7,7 +7,6 @@ import { check, outcomes, type ParserKind } from './parser.js';
 /** A request is abandoned after this time, because an incomplete request gets no response. */
 const IDLE_MS = 40;
 
-/** Sends requests, and bytes that are almost requests, to the local service. */
 export const requests: ParserKind = {
   holds:
     'an answer that is no error of the service, or the end of the connection; the next request is answered',
@@ -162,7 +161,6 @@ export const requests: ParserKind = {
   },
 };
 
-/** Sends responses, and bytes that are almost responses, to the library. */
 export const responses: ParserKind = {
   holds:
     'a result or a typed error, for a search, counts, usage, rules, jobs and both tokens of a sign-in; tokens are texts',

@@ -12,30 +12,25 @@ import type { StreamSetting } from './stream-setting.js';
 import { BATCH, type StreamWorld } from './stream-world.js';
 import { WireProxy } from './wire-proxy.js';
 
-/** The number of posts in a batch, which ends with a cursor. */
 const TOGETHER = 20;
 
 export interface Publishing {
   readonly world: StreamWorld;
   readonly records: readonly string[];
   readonly options?: Partial<ToJetStreamOptions<Activity>>;
-  /** Whether the script uses `dedupe()` to drop the posts that its source repeats. */
   readonly dedupe?: boolean;
 }
 
 export interface PublisherAttempt {
   /** Returns the posts that the source delivers instead of a generated post. */
   readonly change?: (record: string, index: number) => readonly string[];
-  /** Called before each post of the source. */
   readonly before?: (index: number) => Promise<void> | void;
 }
 
-/** Tests one publisher, with a separate stream and a proxy in front of the server. */
 export class PublisherRun {
   readonly name: string;
   readonly proxy: WireProxy;
   readonly expected: Expected;
-  /** The position at which the source of the last run started. */
   startedAt = 0;
   readonly #libraries: Libraries;
   readonly #publishing: Publishing;
@@ -64,7 +59,6 @@ export class PublisherRun {
     this.expected = expectedPosts(publishing.records);
   }
 
-  /** Runs the user's script once. The next run continues where this one has ended. */
   async run(attempt: PublisherAttempt = {}): Promise<void> {
     const { dedupe, filter, pipeline } = this.#libraries.millrace;
     const { world, options, dedupe: dedupes = false } = this.#publishing;
@@ -82,18 +76,10 @@ export class PublisherRun {
     );
   }
 
-  /**
-   * Runs the script. Resolves to undefined, or to the library's error if the run fails. Rejects
-   * with any other error.
-   */
   error(attempt: PublisherAttempt = {}): Promise<TypedError | undefined> {
     return typedErrorOf(this.#libraries.millrace, () => this.run(attempt));
   }
 
-  /**
-   * Checks that readers get only correct posts, and each of them once. Resolves to the number of
-   * posts.
-   */
   async mustBeExact(): Promise<number> {
     const found = await this.#read();
     mustBePart(found, this.expected);
@@ -101,9 +87,6 @@ export class PublisherRun {
     return found.length;
   }
 
-  /**
-   * Checks that the library's reader gets each post once, and that the stream contains all posts.
-   */
   async mustBeComplete(): Promise<Counts> {
     const found = await this.#read();
     mustEqual(found, this.expected);
@@ -163,10 +146,8 @@ export class PublisherRun {
   }
 }
 
-/** The number of posts in a trial. */
 export const POSTS = 300;
 
-/** The options with which publishers are tested. */
 export const SETTINGS = [
   { key: 'single', options: {} },
   { key: 'few in flight', options: { maxInFlight: 4 } },

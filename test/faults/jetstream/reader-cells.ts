@@ -17,17 +17,12 @@ const MIB = 2 ** 20;
 const PAUSE_MS = 2_000;
 const SLOW = { sleepMs: 8, limitBytes: 24 * MIB };
 
-/** The result of a reader without a fault. */
 interface Clean {
   readonly passed: WireProxy['passed'];
   readonly diskCalls: number;
   readonly posts: number;
 }
 
-/**
- * Returns what to read: a stream of single posts or a stream of batches, either the whole stream or
- * one shard.
- */
 async function readingOf(setting: StreamSetting, random: Random): Promise<Reading> {
   const world = await setting.world();
   const stream = await world.filled(random.pick(['single', 'batches'] as const));
@@ -37,7 +32,6 @@ async function readingOf(setting: StreamSetting, random: Random): Promise<Readin
 
 const keyOf = ({ stream, shard }: Reading) => `${stream.name} ${shard?.index ?? ''}`;
 
-/** Runs a reader without a fault. All trials share the result. */
 function cleanReader(setting: StreamSetting, reading: Reading): Promise<Clean> {
   return setting.once(`reader ${keyOf(reading)}`, async folder => {
     const run = await ReaderRun.open(setting.libraries, { folder }, reading);

@@ -4,7 +4,6 @@ import { type ConnectingJson, connecting } from '../../jetstream/connecting.js';
 import { watchDisk } from '../matrix/failing-disk.js';
 import { readToFiles } from './reader.js';
 
-/** The arguments of the process, as JSON. */
 export interface ReaderWork {
   readonly library: string;
   readonly options: Omit<FromJetStreamOptions, 'connection'> & {

@@ -19,21 +19,18 @@ import { WireProxy } from './wire-proxy.js';
 
 type Shard = { readonly index: number; readonly of: number };
 
-/** Tests one reader, with a stream, a proxy in front of the server, and output files. */
 export class ReaderRun {
   readonly world: StreamWorld;
   readonly stream: FilledStream;
   readonly proxy: WireProxy;
   readonly out: string;
   readonly shard: Shard | undefined;
-  /** The messages that the reader must get: all messages, or only the messages of its shard. */
   readonly messages: readonly StoredMessage[];
   readonly expected: Expected;
   readonly gaps: JetStreamGap[] = [];
   readonly dedupe: boolean;
   readonly #libraries: Libraries;
   readonly #signal: AbortSignal | undefined;
-  /** The keys of the posts that were committed at the last check. */
   #committed: ReadonlySet<string> = new Set();
 
   static async open(
@@ -66,7 +63,6 @@ export class ReaderRun {
     this.expected = postsOfMessages(this.messages);
   }
 
-  /** The options of the script, in a form that can be passed to another process. */
   get options() {
     const { name } = this.stream;
     const connection = this.world.connecting(this.proxy.url);
@@ -85,10 +81,6 @@ export class ReaderRun {
     });
   }
 
-  /**
-   * Runs the script. Resolves to undefined, or to the library's error if the run fails. Rejects
-   * with any other error.
-   */
   error(attempt: Pick<ReaderAttempt, 'consume'> = {}): Promise<TypedError | undefined> {
     return typedErrorOf(this.#libraries.millrace, () => this.run(attempt));
   }
@@ -107,7 +99,6 @@ export class ReaderRun {
     return keys.size;
   }
 
-  /** Checks that no post of these messages is committed. */
   mustNotHave(messages: readonly StoredMessage[]): void {
     const found = messages.find(({ posts }) => posts.some(post => this.#committed.has(idOf(post))));
     if (found !== undefined) throw new Error(`Sequence ${found.seq} is committed`);
@@ -130,10 +121,6 @@ export class ReaderRun {
     return result;
   }
 
-  /**
-   * Checks that everything is committed, and that exactly the messages with these sequences were
-   * reported as lost.
-   */
   async mustBeComplete(lost: readonly number[] = []): Promise<Counts> {
     const found = await postsOfLines(this.out);
     mustEqual(found, this.expected);
@@ -175,7 +162,6 @@ export interface Reading {
   readonly dedupe?: boolean | undefined;
 }
 
-/** Returns whether a subject belongs to a shard. Subjects are distributed to the shards in turn. */
 function isInShard(subject: string, shard: Shard | undefined): boolean {
   const number = Number(subject.slice(subject.lastIndexOf('.') + 1));
   if (!(number < SUBJECTS)) throw new Error(`Not a subject of the stream: ${subject}`);

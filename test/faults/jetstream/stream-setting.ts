@@ -6,7 +6,6 @@ import type { Cell, Counts, Setting, Trial } from '../part.js';
 import type { Libraries } from './reader.js';
 import { type ServerSetup, StreamWorld } from './stream-world.js';
 
-/** A fault and the reader or publisher on which it is tried, with one server. */
 export interface StreamCell extends Cell {
   /**
    * The maximum number of attempts of a trial. Each attempt plants the fault at another place,
@@ -16,10 +15,6 @@ export interface StreamCell extends Cell {
   readonly attempt?: ((setting: StreamSetting, trial: Trial) => Promise<Counts>) | undefined;
 }
 
-/**
- * What all trials of a reader or publisher share: the libraries, and results that are computed
- * once.
- */
 export class StreamSetting {
   readonly libraries: Libraries;
   readonly #setting: Setting;
@@ -36,7 +31,6 @@ export class StreamSetting {
     this.libraries = libraries;
   }
 
-  /** Creates something once for all trials. */
   once<T>(key: string, make: (folder: string) => Promise<T>): Promise<T> {
     const known = this.#known.get(key) as Promise<T> | undefined;
     const made = known ?? mkdtemp(path.join(this.#setting.folder, 'once-')).then(make);
@@ -48,7 +42,6 @@ export class StreamSetting {
     return this.once(`world with ${setup}`, () => StreamWorld.open(setup));
   }
 
-  /** The bundled script of the reader, for processes that are killed. */
   get child(): Promise<BundledChild> {
     const script = path.join(import.meta.dirname, 'reader-child.js');
     const entries = ['index', 'jetstream/index'];

@@ -18,17 +18,14 @@ import { type Connecting, connecting } from '../../jetstream/connecting.js';
 import { type NatsNode, startNode } from '../../jetstream/nats-server.js';
 import { type Expected, expectedPosts } from '../matrix/bare-client.js';
 
-/** A message of the stream, read without the library. */
 export interface StoredMessage {
   readonly seq: number;
   readonly subject: string;
   readonly headers: MsgHdrs | undefined;
   readonly data: Uint8Array;
-  /** The exact text of each post in the message. */
   readonly posts: readonly string[];
 }
 
-/** A message to be published by a bare client. */
 export interface OneMessage {
   readonly subject: string;
   readonly payload: Uint8Array;
@@ -59,29 +56,21 @@ const LARGE_BYTES = 256 << 10;
 const SHORT_PINGS = 'ping_interval: "500ms"\nping_max: 2';
 const ADMIN = { user: 'admin', pass: 'oracle' };
 const LOGIN = { user: 'client', pass: 'good' };
-/**
- * Prints the configuration of two logins: the login of the tests themselves, and the library's
- * login, whose password a trial changes.
- */
 const logins = (password: string) =>
   `authorization { users: [
   { user: ${ADMIN.user}, password: ${ADMIN.pass} }
   { user: ${LOGIN.user}, password: ${password} }
 ] }`;
 
-/** The configuration of a server: the default, short intervals between pings, or logins. */
 export type ServerSetup = 'default' | 'short pings' | 'logins';
 
 export const BATCH = { posts: POSTS_PER_BATCH, waitMs: 0, compression: 'gzip' } as const;
 
-/** One server with the streams of all trials. */
 export class StreamWorld {
-  /** Generated posts, in the order in which they are published. */
   readonly records: readonly string[];
   readonly node: NatsNode;
   readonly connection: NatsConnection;
   readonly manager: JetStreamManager;
-  /** The library's login. */
   readonly login: Partial<typeof LOGIN>;
   readonly #filled = new Map<Filling, Promise<FilledStream>>();
   #count = 0;
@@ -110,10 +99,6 @@ export class StreamWorld {
     return new StreamWorld(node, connection, manager, hasLogins ? LOGIN : {});
   }
 
-  /**
-   * Makes the server refuse the library's login and close its connections, or accept the login
-   * again.
-   */
   async setLogin(isAccepted: boolean): Promise<void> {
     const file = path.join(this.node.store, 'node.conf');
     const [good, bad] = [logins(LOGIN.pass), logins('another')];
@@ -133,12 +118,10 @@ export class StreamWorld {
     }
   }
 
-  /** Returns a name that no other trial uses. */
   newName(): string {
     return `trial-${++this.#count}`;
   }
 
-  /** Returns a stream for readers. Each kind of stream is created once. */
   filled(filling: Filling): Promise<FilledStream> {
     const make = async () => {
       const records =
@@ -151,7 +134,6 @@ export class StreamWorld {
     return filled;
   }
 
-  /** Publishes posts to a stream. Creates the stream if necessary. */
   async publish(
     stream: string,
     records: readonly string[],
@@ -164,21 +146,16 @@ export class StreamWorld {
     await pipeline(source, toJetStream({ ...this.target(stream), ...options }));
   }
 
-  /** Returns a function that opens a connection, either to the server itself or through a proxy. */
   connecting(url = this.node.url): Connecting {
     return connecting(url, this.login);
   }
 
-  /** Returns options of `toJetStream` for a stream of the server. */
   target(stream: string) {
     const create = { maxBytes: 256 << 20, shards: SUBJECTS };
     return { connection: this.connecting(), stream, subject: stream, create };
   }
 
-  /**
-   * Returns all messages of a stream. `damaged` is the sequence of a message to skip, because it
-   * cannot be parsed.
-   */
+  /** @param damaged The sequence of a message to skip, because it cannot be parsed. */
   async stored(stream: string, damaged?: number): Promise<StoredMessage[]> {
     const { state } = await this.manager.streams.info(stream);
     const messages: StoredMessage[] = [];
@@ -192,10 +169,6 @@ export class StreamWorld {
     return messages;
   }
 
-  /**
-   * Publishes one message, as any program could do. Resolves to its sequence, and whether the
-   * server has dropped it as a duplicate.
-   */
   async send({
     subject,
     payload,
@@ -218,7 +191,6 @@ export class StreamWorld {
   }
 }
 
-/** Returns the posts of messages, by id. */
 export function postsOfMessages(messages: readonly StoredMessage[]): Expected {
   return expectedPosts(messages.flatMap(({ posts }) => posts));
 }
@@ -232,7 +204,6 @@ function postsIn(headers: MsgHdrs | undefined, data: Uint8Array): readonly strin
     .split('\n');
 }
 
-/** Adds a member of random text to a post. */
 function enlarge(record: string): string {
   const padding = randomBytes((LARGE_BYTES * 3) / 4).toString('base64');
   return `${record.slice(0, -1)},"padding":"${padding}"}`;

@@ -7,7 +7,6 @@ import { ReaderRun } from './reader-run.js';
 import type { StreamSetting } from './stream-setting.js';
 import { BATCH, type OneMessage, type StoredMessage, SUBJECTS } from './stream-world.js';
 
-/** The number of posts in a stream that only one trial uses. */
 const POSTS = 120;
 const COPIES = 20;
 /**
@@ -114,7 +113,6 @@ function cut(record: string, random: Random): Buffer {
   return Buffer.from(record.slice(0, random.whole(1, record.length - 2)).replace(/[}\s]+$/, ''));
 }
 
-/** Sends messages a second time in various ways. Readers must deliver each post once. */
 export async function tryRepeated(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
   const world = await setting.world();

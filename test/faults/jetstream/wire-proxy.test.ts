@@ -9,10 +9,6 @@ const BYTES = Buffer.from('abcdefghijklmnopqrstuvwxyz');
 let server: net.Server;
 let proxy: WireProxy;
 
-/**
- * Connects to the server through the proxy. Resolves to all bytes that the server has sent when the
- * connection ends.
- */
 function client() {
   const socket = net.connect(Number(new URL(proxy.url).port), '127.0.0.1');
   const chunks: Buffer[] = [];

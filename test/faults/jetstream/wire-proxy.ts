@@ -4,7 +4,6 @@ import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 
 export type Direction = 'to client' | 'to server';
 
-/** A fault that affects only the connection that forwards a certain byte. */
 export interface WireFault {
   readonly kind: 'reset' | 'early end' | 'stall' | 'split';
   readonly direction: Direction;
@@ -14,7 +13,6 @@ export interface WireFault {
   readonly afterBytes: number;
   /** The duration of a stall. @default until the proxy is closed */
   readonly forMs?: number | undefined;
-  /** The maximum size of the pieces of a split. @default 1 */
   readonly maxPiece?: number | undefined;
 }
 
@@ -30,25 +28,16 @@ const CARRY = 200;
 const SPLIT_BYTES = 20_000;
 const RESET_MS = 20;
 
-/**
- * A proxy between NATS clients and one server. It breaks, stalls or splits connections at a certain
- * byte.
- */
 export class WireProxy {
-  /** The sequences of the messages sent to consumers. */
   readonly delivered: number[] = [];
-  /** The number of forwarded bytes in each direction. */
   readonly passed: Record<Direction, number> = { 'to client': 0, 'to server': 0 };
   connections = 0;
-  /** Whether the fault has happened. */
   isHit = false;
-  /** The number of bytes that a stall has held back. */
   held = 0;
   /**
    * The number of pieces into which chunks were split, not counting the last piece of each chunk.
    */
   splits = 0;
-  /** The delay of each MiB to the server, in milliseconds. */
   msPerMiB = 0;
   #fault: WireFault | undefined;
   readonly #server: net.Server;
@@ -60,7 +49,6 @@ export class WireProxy {
     this.#server = net.createServer({ noDelay: true }, near => this.#join(near));
   }
 
-  /** @param port The port of the server on loopback. */
   static async open(port: number): Promise<WireProxy> {
     const proxy = new WireProxy(port);
     proxy.#server.listen(0, '127.0.0.1');
@@ -76,7 +64,6 @@ export class WireProxy {
     this.#fault = fault;
   }
 
-  /** Stalls all open connections. */
   stall(forMs?: number): void {
     this.isHit = true;
     for (const link of this.#links) link.stall(forMs);
@@ -171,11 +158,9 @@ export class WireProxy {
   }
 }
 
-/** A connection from a client, together with its connection to the server. */
 class Link {
   readonly #near: net.Socket;
   readonly #far: net.Socket;
-  /** Resolves at the end of a stall. Undefined if there is no stall. */
   stalled: Promise<void> | undefined;
   #goOn: () => void = () => {};
   #timer: NodeJS.Timeout | undefined;
@@ -200,9 +185,6 @@ class Link {
     this.#goOn();
   }
 
-  /**
-   * Ends the client's connection, either with a reset or cleanly after everything that was sent.
-   */
   async end(how: 'reset' | 'early end'): Promise<void> {
     // If the reset came right after a write, Node would end the connection cleanly instead.
     await sleep(RESET_MS);

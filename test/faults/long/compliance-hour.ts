@@ -28,10 +28,7 @@ const MAX_LIVE_MS = 2 * MINUTE;
 
 type Range = { readonly fromDate: string; readonly toDate: string };
 
-/**
- * Records the compliance stream in tombstones for a number of minutes. Connections break every few
- * minutes. The run ends when the replays have filled all gaps.
- */
+/** Connections break every few minutes. The run ends when the replays have filled all gaps. */
 export async function complianceHour(
   millrace: Millrace,
   minutes: number,
@@ -138,10 +135,6 @@ export async function complianceHour(
   };
 }
 
-/**
- * Chooses how a connection ends, or why it is refused. Some connections end after one minute,
- * others after several minutes.
- */
 function brokenConnection(random: Random): Fault {
   const afterBytes = random.whole(1_000, 40_000);
   const afterMessages = random.whole(20, 500);
@@ -156,7 +149,6 @@ function brokenConnection(random: Random): Fault {
   ]);
 }
 
-/** Fetches the service's events from a period. Returns them by their hash. */
 async function fetchEvents(hour: Hour, from: number, end: number): Promise<Map<string, string>> {
   const events = await hour.fetchReplay('compliance', from, end + MINUTE);
   const within = events.filter(line => timeIn(line) >= from && timeIn(line) < end);

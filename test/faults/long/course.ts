@@ -46,14 +46,9 @@ type Sample = Readonly<Record<string, number>>;
 export interface CourseLimits {
   readonly growBytes: number;
   readonly peakBytes: number;
-  /** Whether memory must stay constant in the second half of the run. @default false */
   readonly settles?: boolean | undefined;
 }
 
-/**
- * Records the memory, open files and time of this process during a long run with steps of equal
- * work.
- */
 export class Course {
   readonly #samples: Sample[] = [];
   readonly #startedAt = performance.now();
@@ -263,7 +258,6 @@ export class Course {
   }
 }
 
-/** Returns the part of the values between two fractions, but at least one value. */
 function part(values: readonly number[], from: number, to: number): readonly number[] {
   const first = Math.min(Math.floor(from * values.length), values.length - 1);
   return values.slice(first, Math.max(Math.floor(to * values.length), first + 1));
@@ -273,7 +267,6 @@ function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
 }
 
-/** Returns the mean of the values, except for the lowest tenth and the highest tenth. */
 function trimmedMean(values: readonly number[]): number {
   const cut = Math.floor(values.length / 10);
   const kept = values.toSorted((a, b) => a - b).slice(cut, values.length - cut);

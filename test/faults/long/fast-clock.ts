@@ -3,13 +3,11 @@ import type { Timing } from '../../../src/http/timing.js';
 import type { Random } from '../random.js';
 
 /**
- * The state of a clock. It shows `at` at the real time `realAt`, and runs `speed` times as fast as
- * real time. If two processes have the same state, they show the same time.
+ * The clock shows `at` at the real time `realAt`, both in epoch milliseconds, and runs `speed` times
+ * as fast as real time. If two processes have the same state, they show the same time.
  */
 export interface ClockState {
-  /** The time shown, in epoch milliseconds. */
   readonly at: number;
-  /** The real time at which the clock shows `at`, in epoch milliseconds. */
   readonly realAt: number;
   readonly speed: number;
 }
@@ -21,10 +19,7 @@ export function timeOf({ at, realAt, speed }: ClockState, realNow = Date.now()):
 /** After this time, a wait reads the clock again, because its speed may have changed. */
 const LOOK_MS = 50;
 
-/**
- * The timing for a library whose service uses this clock. Waits are shortened by the speed of the
- * clock.
- */
+/** For a library whose service uses this clock: waits are shortened by the speed of the clock. */
 export class FastClock implements Timing {
   readonly random: () => number;
   /** The real duration of all waits, in milliseconds. */

@@ -18,7 +18,6 @@ export class FixedWork implements Disposable {
     this.measure();
   }
 
-  /** Returns the durations of work on the CPU and of a synced write, in milliseconds. */
   measure(): { readonly cpuMs: number; readonly diskMs: number } {
     const started = performance.now();
     let sum = 0;

@@ -7,14 +7,12 @@ import {
 } from '../../../src/service/index.js';
 import { type ClockState, timeOf } from './fast-clock.js';
 
-/** The arguments of the process, as JSON. */
 export interface HourSetting {
   readonly options: Partial<ServiceOptions>;
   readonly clock: ClockState;
 }
 
 export type ToService =
-  /** Changes the clock. The service answers with the same message. */
   | { readonly clock: ClockState }
   | { readonly plant: Fault }
   /** Clears all faults. The answer contains the faults that could still hit. */
@@ -26,7 +24,6 @@ export type FromService =
   | { readonly clock: ClockState }
   | { readonly left: readonly PlantedFault[] };
 
-/** How often the service checks whether something is due. */
 const TICK_MS = 50;
 
 // The service runs in a separate process, so that only the library's memory, files and time are

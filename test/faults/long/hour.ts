@@ -67,13 +67,11 @@ export class Hour {
     return new Hour(clock, child, started, millrace);
   }
 
-  /** Plants a fault for one request. */
   plant(fault: Fault): void {
     this.#planted++;
     this.#tell({ plant: fault });
   }
 
-  /** Counts the connections to an endpoint until `clear` is called. */
   countConnections(endpoint: 'compliance' | 'replay'): void {
     // A delay of 0 ms only counts the connections.
     this.#tell({ plant: { kind: 'delay', ms: 0, endpoint, times: 'always' } });
@@ -93,7 +91,6 @@ export class Hour {
     };
   }
 
-  /** Fetches the lines of a replay without the library, from the service without limits. */
   async fetchReplay(
     type: 'compliance' | 'firehose',
     from: number,

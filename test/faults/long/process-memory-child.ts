@@ -1,4 +1,3 @@
-// Writes to 256 MiB of pages, and prints by how much the memory of the process has grown.
 import { processMemory } from './process-memory.js';
 
 const before = processMemory().all;

@@ -3,7 +3,6 @@ import { cellTable, table } from '../report.js';
 
 const BARS = '▁▂▃▄▅▆▇█';
 
-/** Renders the results, followed by a line for everything that was measured over time. */
 export function renderCurves(results: readonly CellResult[]): string {
   const rows = results.flatMap(({ cell, curves = {} }) =>
     Object.entries(curves).map(([name, values], index) => {
@@ -26,7 +25,6 @@ export function renderCurves(results: readonly CellResult[]): string {
   ].join('\n');
 }
 
-/** Returns the explanations that readers of these results need. */
 function notesOn(results: readonly CellResult[]): readonly string[] {
   const minutes = results.filter(({ cell }) => cell.startsWith('compliance-minutes/'));
   const [longest] = minutes.toSorted((a, b) => (b.counts.hits ?? 0) - (a.counts.hits ?? 0));
@@ -70,7 +68,6 @@ function notesOn(results: readonly CellResult[]): readonly string[] {
   ];
 }
 
-/** Draws a bar for each value. The largest value has the tallest bar. */
 export function bars(values: readonly number[]): string {
   const largest = Math.max(...values);
   return values

@@ -12,7 +12,6 @@ import type { Course } from './course.js';
 import { Hour } from './hour.js';
 
 const MINUTE = 60_000;
-/** The time range that one replay connection requests. */
 const WINDOW_MS = 16 * MINUTE;
 const FROM = NOW - 3 * 24 * 60 * MINUTE;
 

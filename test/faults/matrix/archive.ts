@@ -77,7 +77,6 @@ function posts(
   return found;
 }
 
-/** Makes the user the author of eight of every ten posts. */
 function withAuthor({ activity }: ArchivedPost, index: number): ArchivedPost {
   const author = { 3: OTHER_AUTHOR, 6: DELETED_AUTHOR }[index % 10] ?? OWNER.id;
   const raw = activity.raw
@@ -86,7 +85,6 @@ function withAuthor({ activity }: ArchivedPost, index: number): ArchivedPost {
   return archived(new Activity(Buffer.from(raw)));
 }
 
-/** Returns posts by the signed-in user and by other authors. Some of them are deleted. */
 export function engagementPosts(): readonly ArchivedPost[] {
   made ??= keptPosts();
   const { from, to } = WINDOWS.engagement;
@@ -105,9 +103,6 @@ export function newArchive({ repeats = false, large = false } = {}): MemoryArchi
   return repeats ? new RepeatingArchive(archivedPosts) : new MemoryArchive(archivedPosts);
 }
 
-/**
- * Creates an archive that has posts only in the time ranges that searches, jobs and replays read.
- */
 export function plainArchive(): MemoryArchive {
   const posts = [
     ...plainPosts(WINDOWS.search, 2 * HOUR),
@@ -164,7 +159,6 @@ class LargeArchive extends MemoryArchive {
   }
 }
 
-/** An archive whose jobs and replays contain every third post twice. */
 class RepeatingArchive extends MemoryArchive {
   override async *scan(
     ...args: Parameters<MemoryArchive['scan']>

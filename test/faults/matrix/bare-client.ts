@@ -6,7 +6,7 @@ import type { Addresses } from 'millrace/service';
 // The client of the tests themselves. It shares no code with the library, so that a mistake in the
 // library cannot change the expected results. It uses `node:http`, `zlib` and hand-written scans.
 
-/** The expected records by their key. A pipeline must output each of them once. */
+/** The records that a pipeline must output once each: key, such as an id, to hash or count. */
 export type Expected = ReadonlyMap<string, string>;
 
 const agent = new Agent({ keepAlive: true });
@@ -16,7 +16,6 @@ interface BareRequest {
   readonly body?: string;
 }
 
-/** Returns the decompressed body of a response. */
 export async function fetchBody(
   { email, password }: Pick<Addresses, 'email' | 'password'>,
   url: string,
@@ -26,7 +25,6 @@ export async function fetchBody(
   return fetchWith({ authorization }, url, options);
 }
 
-/** Returns the decompressed body of the response to a request with these headers. */
 export async function fetchWith(
   headers: Readonly<Record<string, string>>,
   url: string,
@@ -57,7 +55,6 @@ export async function fetchWith(
   });
 }
 
-/** Returns whether the service refuses a GET request with this status. */
 export async function isRefused(
   addresses: Pick<Addresses, 'email' | 'password'>,
   url: string,
@@ -70,7 +67,6 @@ export async function isRefused(
   return failure.startsWith(`GET ${url}: ${status} `);
 }
 
-/** Returns all pages of a search or of counts, unchanged. */
 export async function fetchPages(
   addresses: Addresses,
   path: string,
@@ -109,7 +105,6 @@ export function elementsOf(document: string, key: string): string[] {
   throw new Error(`The array "${key}" has no end`);
 }
 
-/** Returns whether a line is a post or an event. */
 export function isItem(line: string): boolean {
   return /"id_str"|"timestamp_?ms"/i.test(line);
 }
@@ -143,7 +138,6 @@ export function idOf(record: string): string {
   throw new Error(`No id_str in ${record.slice(0, 200)}`);
 }
 
-/** Returns the position of the quote that closes a string. */
 function endOfText(record: string, quote: number): number {
   for (let at = quote + 1; at < record.length; at++)
     if (record[at] === '\\') at++;
@@ -155,7 +149,6 @@ export function hashOf(record: string): string {
   return createHash('sha256').update(record).digest('hex');
 }
 
-/** Returns posts by id. Throws if two records have the same id but different text. */
 export function expectedPosts(records: readonly string[]): Expected {
   const expected = new Map<string, string>();
   for (const record of records) {

@@ -47,7 +47,6 @@ export function postSigned(
   );
 }
 
-/** Returns the token in the body of a response. */
 export function tokenIn(text: string): BareToken {
   const form = new URLSearchParams(text);
   return { token: form.get('oauth_token') ?? '', secret: form.get('oauth_token_secret') ?? '' };

@@ -3,9 +3,7 @@ import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 
-/** The script to bundle, and the entry points of the library that it loads. */
 export interface ChildSources {
-  /** The path of the script. @default `pipeline-child` */
   readonly script?: string;
   readonly entries?: readonly string[];
 }
@@ -13,10 +11,8 @@ export interface ChildSources {
 /** The extension of scripts. Vitest runs TypeScript, but `npm run faults` runs compiled scripts. */
 const EXTENSION = path.extname(import.meta.filename);
 
-/** The bundled script and library that processes run until they are killed. */
 export interface BundledChild {
   readonly script: string;
-  /** The URL of the library's folder, ending in a slash. */
   readonly library: URL;
   remove(): Promise<void>;
 }

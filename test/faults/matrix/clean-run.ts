@@ -30,10 +30,6 @@ export async function cleanRun(run: RowRun): Promise<Clean> {
   return { sent: sentOf(run), diskCalls, threadWrites, threadMessages: messages };
 }
 
-/**
- * Returns what the compliance stream and its replays send, without a fault and until all events
- * have arrived.
- */
 export async function cleanCompliance(run: RowRun): Promise<Clean> {
   const events = new ComplianceEvents(run.world, new Random('clean'));
   events.burst();

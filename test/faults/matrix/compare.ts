@@ -2,7 +2,6 @@ import type { Expected } from './bare-client.js';
 
 export type Found = readonly (readonly [key: string, hash: string])[];
 
-/** Throws unless every expected item is found once and unchanged. */
 export function mustEqual(found: Found, expected: Expected): void {
   mustBePart(found, expected);
   const keys = new Set(found.map(([key]) => key));
@@ -11,7 +10,6 @@ export function mustEqual(found: Found, expected: Expected): void {
     throw new Error(`Lost ${lost.length} of ${expected.size}: ${lost.slice(0, 5).join(', ')}`);
 }
 
-/** Throws if an item is found twice, was changed or is not expected. */
 export function mustBePart(found: Found, expected: Expected): void {
   const keys = new Set<string>();
   for (const [key, hash] of found) {

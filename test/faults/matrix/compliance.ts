@@ -55,13 +55,10 @@ interface Sent {
   /** The time that the event contains. It is later than the time in any earlier event. */
   readonly stamp: number;
   readonly country: string;
-  /** The post that the event is about. */
   readonly postId: string;
-  /** The minute of the stream that contains the event. */
   readonly minute: string;
 }
 
-/** A post or a user, and the events that were sent about it. */
 interface Subject {
   readonly of: 'post' | 'user';
   readonly id: string;
@@ -96,7 +93,6 @@ const MARKS: Readonly<Partial<Record<EventKind, (event: Sent) => Mark>>> = {
 };
 
 interface ArriveOptions {
-  /** The gaps that the run has reported so far. @default none */
   readonly gaps?: readonly ComplianceGap[] | undefined;
   /** Whether the events in the reported gaps must have arrived as well. @default false */
   readonly isDelivered?: boolean | undefined;
@@ -109,10 +105,6 @@ interface ArriveOptions {
   readonly mayChange?: boolean | undefined;
 }
 
-/**
- * The events of one trial. They are sent in bursts while the stream runs. Afterwards, the
- * tombstones of the stream are compared with them.
- */
 export class ComplianceEvents {
   readonly #world: World;
   readonly #random: Random;
@@ -159,7 +151,6 @@ export class ComplianceEvents {
     return this.#count;
   }
 
-  /** Sends the next burst, if there is one left. */
   burst(): void {
     if (this.#bursts++ < BURSTS) this.more();
   }
@@ -169,7 +160,6 @@ export class ComplianceEvents {
     for (let event = 0; event < BURST_EVENTS; event++) this.#send(this.#next());
   }
 
-  /** Returns a post or user for which further events are planned, or a new one. */
   #next(): Subject {
     const open = this.#subjects.filter(({ coming }) => coming.length > 0);
     if (open.length > 0 && this.#random.chance(0.4)) return this.#random.pick(open);
@@ -254,7 +244,6 @@ export class ComplianceEvents {
     }
   }
 
-  /** Resolves when more tombstones are recorded, or after `RECORD_MS`. */
   async recorded(folder: string): Promise<void> {
     await using store = await openTombstones(folder, { readOnly: true });
     const { size } = store;
@@ -283,10 +272,6 @@ export class ComplianceEvents {
     return store.size;
   }
 
-  /**
-   * Reads the tombstones of a run that has ended. Throws unless exactly the tombstones exist that
-   * the events require.
-   */
   async mustBeIn(folder: string, gaps: readonly ComplianceGap[], mayChange = false): Promise<void> {
     await using store = await openTombstones(folder, { readOnly: true });
     const [wrong] = this.#wrong(store, gaps, mayChange);

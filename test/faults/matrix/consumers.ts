@@ -10,7 +10,6 @@ const MIB = 2 ** 20;
 interface Slow {
   readonly sleepMs: number;
   readonly limitBytes?: number;
-  /** The number of items between two memory measurements. @default 12 */
   readonly every?: number;
 }
 
@@ -24,8 +23,8 @@ export const LARGE_EVENT_BYTES = 1_000_000;
 
 /**
  * For each pipeline, how long a slow consumer takes per item, and a memory limit for the run
- * together with the service. A slow consumer reads 40 MiB, or 80 MiB from a job. The pipeline
- * `counts` has no entry, because it delivers little data.
+ * together with the service. A slow consumer reads 40 MiB, or 80 MiB from a job. Pipelines without
+ * an entry, such as `counts` and `engagement`, deliver too little data for such a limit.
  */
 const SLOW: Partial<Record<RowName, Slow>> = {
   search: { sleepMs: 8, limitBytes: 24 * MIB },
@@ -41,7 +40,6 @@ const SLOW: Partial<Record<RowName, Slow>> = {
   'stored files': { sleepMs: 8, limitBytes: 48 * MIB },
 };
 
-/** Consumes each item slowly. Fails the run if it uses more memory than its pipeline may. */
 export const consumeSlowly: Fault['plant'] = async setting => {
   const { row } = setting;
   if (row.name === 'compliance') return fallBehind(setting);
@@ -86,7 +84,6 @@ function fallBehind({ world }: FaultSetting): Planted {
   };
 }
 
-/** Uses large posts if the pipeline has a memory limit. */
 export const slowWorld: Fault['world'] = ({ name }) => ({
   large: SLOW[name]?.limitBytes !== undefined,
   // A replay waits for a slow reader, but the service ends a stream whose reader falls behind by

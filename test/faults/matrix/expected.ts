@@ -53,7 +53,6 @@ export async function counted(world: World): Promise<Expected> {
   return new Map((await countPages(world)).flat());
 }
 
-/** Returns a line for each of these posts with its totals or its error. */
 export async function engagementTotals(
   { addresses, service }: World,
   token: BareToken,
@@ -118,7 +117,6 @@ export async function isExpired(
   return isRefused(addresses, `${jobUrl(addresses, input)}/results.json`, 404);
 }
 
-/** Returns the texts of a job's files by name. */
 export async function jobTexts({ addresses }: World, uuid: string): Promise<Map<string, string>> {
   const results = await fetchBody(addresses, `${jobUrl(addresses, uuid)}/results.json`);
   const list = results.slice(results.indexOf('['), results.indexOf(']'));
@@ -135,7 +133,6 @@ export function lines(text: string): string[] {
   return text.split(/\r?\n/).filter(line => line !== '' && !line.startsWith('{"info"'));
 }
 
-/** Yields the ids of a post and of the posts within it. */
 export function* idsIn(post: string): Iterable<string> {
   for (const [, id = ''] of post.matchAll(/"id_str":"(\d+)"/g)) yield id;
 }

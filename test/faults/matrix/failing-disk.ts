@@ -32,12 +32,9 @@ function diskError(code: 'ENOSPC' | 'EIO', call: string, file: string): Error {
   return Object.assign(new Error(`${code}: ${text}, ${call} '${file}'`), { code, syscall: call });
 }
 
-/** A disk that is full or that fails at a certain call. `lift` removes the fault. */
 export interface FailingDisk {
   hits(): number;
-  /** Whether the first failed call came from a worker thread. */
   isInThread(): boolean;
-  /** Describes the first failed call. */
   what(): string;
   lift(): void;
 }
@@ -75,7 +72,6 @@ export async function failDisk(
 }
 
 const WRITING = constants.O_WRONLY | constants.O_RDWR | constants.O_CREAT;
-/** The paths of open files. */
 const names = new WeakMap<FileHandle, string>();
 /**
  * The path of the last file that was opened with each descriptor. The calls of worker threads have

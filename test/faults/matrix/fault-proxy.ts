@@ -11,20 +11,16 @@ import { setImmediate } from 'node:timers/promises';
 import { constants, createGunzip, createGzip } from 'node:zlib';
 import { isItem } from './bare-client.js';
 
-/** A change that the proxy makes to a response. */
 export interface Tampering {
   /** Changes only responses to requests whose path contains this string. */
   readonly path: string;
   /** The number of matching responses that are first forwarded unchanged. @default 0 */
   skip?: number;
+  /** The number of responses to change after the skipped ones. @default 1 */
+  times?: number;
   /**
    * Changes each record of the decompressed body of a stream or file, in which each record is a
    * line. `document` changes the body of any other response as a whole.
-   */
-  times?: number;
-  /**
-   * Changes the decompressed body record by record: each line of a stream or file, or a whole
-   * document.
    */
   readonly lines?: ((line: string, index: number) => string) | undefined;
   readonly document?: ((text: string) => string) | undefined;
@@ -37,7 +33,6 @@ export interface Tampering {
   splits?: number;
 }
 
-/** A response that was forwarded completely or in part. */
 export interface SeenResponse {
   readonly path: string;
   readonly status: number;
@@ -56,7 +51,6 @@ export class FaultProxy {
   /** The responses, in the order in which their heads were forwarded. */
   readonly seen: SeenResponse[] = [];
   keepsBodies = false;
-  /** Called when the head of a response was forwarded. */
   onResponse: (seen: SeenResponse) => void = () => {};
   /** The changes to make. The first one that matches a response is applied to it. */
   tamperings: Tampering[] = [];
@@ -126,7 +120,6 @@ export class FaultProxy {
     outgoing.end();
   }
 
-  /** Replaces the addresses of a job's data files with addresses that lead through the proxy. */
   #redirected(text: string): string {
     return text.replaceAll(
       /http:\/\/127\.0\.0\.1:(\d+)\/snapshots/g,

@@ -8,14 +8,11 @@ import type { WorldOptions } from './world.js';
 export interface FaultSetting extends AimSetting {
   /** The input of the pipeline: the UUID of a job, or the path of a folder. */
   readonly input: string;
-  /** The number of records that the tests' own client has received a second time. */
   readonly repeated?: number | undefined;
   readonly out: string;
 }
 
-/** A fault that is in place and takes effect in the next run. */
 export interface Planted {
-  /** Returns how often the fault took effect: on the wire, on disk, or in this process. */
   hits(): number;
   readonly account?: Partial<AccountOptions> | undefined;
   /** Whether the run may also complete, because the library retries the call that fails. */
@@ -26,7 +23,6 @@ export interface Planted {
   readonly mayChange?: boolean | undefined;
   /** The minutes that gaps must report. If this is undefined, no gap may be reported. */
   readonly gap?: NamedMinutes | undefined;
-  /** Describes what the fault hit, for error messages. */
   readonly what?: (() => string) | undefined;
   /**
    * Returns how far the client's clock is ahead each time the client reads it. If this is given,
@@ -34,7 +30,6 @@ export interface Planted {
    */
   readonly skewMs?: (() => number) | undefined;
   readonly consume?: ((index: number, bytes?: number) => Promise<void> | void) | undefined;
-  /** Returns further counts for the result of the trial. */
   readonly counts?: (() => Counts) | undefined;
   /**
    * How long the run must wait because of the fault, and how long it has waited. Both times are
@@ -43,7 +38,6 @@ export interface Planted {
   readonly wait?: { readonly minMs: number; waitedMs(): number } | undefined;
   /** Whether a later run cannot complete either, because the service no longer has the data. */
   readonly isFinal?: boolean | undefined;
-  /** Removes the fault, so that the next run can complete. */
   lift(): Promise<void> | void;
 }
 
@@ -66,7 +60,6 @@ export interface Fault {
    */
   readonly eventBytes?: number | undefined;
   readonly world?: ((row: Row) => WorldOptions) | undefined;
-  /** Returns how a pipeline must react to the fault, or why there is nothing to try. */
   expects(row: Row): Expectation | { readonly none: string };
   plant(setting: FaultSetting): Promise<Planted> | Planted;
 }

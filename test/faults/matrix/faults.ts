@@ -36,7 +36,6 @@ const NOT_SEEN = { none: 'a function of the caller keeps posts out of the thread
 const AS_MADE = { none: 'files stay as the service made them' };
 const AS_SEARCH = { none: 'its source is that of `search`, which has the cell' };
 
-/** Returns a function that tells how a pipeline must react to a fault of its connections. */
 const network =
   (expected: Expectation, { sinks = false } = {}) =>
   ({ name }: Row): Expectation | { readonly none: string } => {
@@ -399,13 +398,8 @@ const TRIED: readonly Fault[] = [
   ),
 ];
 
-/** The addresses of files expire after one minute. */
 const EXPIRING = { proxied: true, service: { fileUrlMs: 60_000 } };
 
-/**
- * Advances the clock by minutes after every third file, so that the addresses of later files
- * expire.
- */
 function expireAddresses({ random, world: { proxy, service } }: FaultSetting): Planted {
   const at = random.whole(0, 2);
   let files = 0;
@@ -477,7 +471,6 @@ function isStream(endpoint: Endpoint): boolean {
   return endpoint === 'replay' || endpoint === 'compliance';
 }
 
-/** The reason for pipelines that are only killed: other pipelines cover the other faults. */
 const OTHERS_HAVE_IT = { none: 'its faults are those of other rows, but for kills' };
 
 export const FAULTS: readonly Fault[] = TRIED.map(one => ({

@@ -31,14 +31,12 @@ const WRITES = (FILES * DAYS.length) / 2;
 const COMMITS = 6;
 const MIN_WRITE_MS = 4;
 
-/** The expected content of one day's output. */
 interface Day {
   readonly text: Buffer;
   /** The number of posts and bytes in the output after 0, 1, 2 and more input files. */
   readonly after: readonly { readonly posts: number; readonly bytes: number }[];
 }
 
-/** The state in a checkpoint, which is parsed without the library. */
 interface Committed {
   /** The number of input files whose posts the output must contain. */
   readonly files: number;
@@ -99,7 +97,6 @@ export async function killAtCommits(
   }
 }
 
-/** Fills a folder with files of posts. Returns the expected output of each day, in order. */
 async function store(input: string, random: Random): Promise<Day[]> {
   const lines: string[][] = DAYS.map(() => []);
   const after: { posts: number; bytes: number }[][] = DAYS.map(() => [{ posts: 0, bytes: 0 }]);
@@ -146,10 +143,6 @@ function start(
   return new KilledChild(script, [JSON.stringify(work)]);
 }
 
-/**
- * Compares each checkpoint of a process, including the last one, with the files. Returns the number
- * of checkpoints.
- */
 async function mustMatch(copies: string, out: string, days: readonly Day[]): Promise<number> {
   const names = (await readdir(copies)).toSorted((a, b) => Number(a) - Number(b));
   const texts = await Promise.all(names.map(name => readFile(path.join(copies, name), 'utf8')));
@@ -164,7 +157,6 @@ async function mustMatch(copies: string, out: string, days: readonly Day[]): Pro
         );
     }
   }
-  // Checks the committed bytes that the killed process has left.
   for (const { name, bytes } of await committedBytes(out)) {
     const { text } = days[DAYS.indexOf(path.basename(name, '.jsonl'))] as Day;
     if (!bytes.equals(text.subarray(0, bytes.length)))

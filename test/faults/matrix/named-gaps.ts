@@ -7,14 +7,12 @@ export interface Minutes {
   readonly to: number;
 }
 
-/** The minutes that the gaps of a trial must report. */
 export interface NamedMinutes {
   readonly reason: string;
   /** Returns the minutes. They depend on the service's current time, which changes during a run. */
   minutes(): Minutes;
 }
 
-/** Throws unless the gaps report exactly these minutes, for this reason. */
 export function mustName(
   gaps: readonly ComplianceGap[],
   { reason, min, max }: { reason: string; min: Minutes; max: Minutes },
@@ -33,7 +31,6 @@ export function mustName(
   if (missing !== undefined) throw new Error(`No gap names ${missing}: ${JSON.stringify(gaps)}`);
 }
 
-/** Returns the first of these minutes that no gap reports. */
 export function firstUnnamed(
   gaps: readonly ComplianceGap[],
   { from, to }: Minutes,

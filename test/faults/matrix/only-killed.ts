@@ -158,9 +158,6 @@ interface SavedRow {
 
 const databaseOf = (out: string) => path.join(out, 'rows.sqlite');
 
-/**
- * Opens a table of posts with a saved checkpoint. Returns it in the form that `committed` takes.
- */
 async function openRows(out: string) {
   const { default: Database } = await import('libsql');
   const db = new Database(databaseOf(out));
@@ -228,10 +225,6 @@ async function moveToStore({ out }: Attempt, file: string): Promise<{ readonly n
   return { name };
 }
 
-/**
- * Returns the files for which the checkpoint records that `onFile` was called, by their names
- * relative to the folder.
- */
 async function recordedCalls(out: string): Promise<ReadonlySet<string>> {
   const text = await readFile(path.join(out, 'checkpoint.json'), 'utf8').catch(
     () => '{"files":[]}',
@@ -250,7 +243,6 @@ async function recordedCalls(out: string): Promise<ReadonlySet<string>> {
   return new Set(calls.map(([name = '']) => name));
 }
 
-/** Returns the posts in the moved files: in all of them, or only in those in `names`. */
 async function storedPosts(out: string, names?: ReadonlySet<string>): Promise<Found> {
   const store = path.join(out, 'store');
   if (names === undefined) return postsOf((await textsIn(store, '.jsonl')).flatMap(linesOf));

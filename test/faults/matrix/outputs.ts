@@ -43,7 +43,6 @@ export async function parquetRows(bytes: Buffer): Promise<Found> {
   return rows.map(({ id, raw }) => [String(id), hashOf(raw)]);
 }
 
-/** The columns that worker threads read from a post. */
 interface Cells {
   readonly id: bigint | string;
   readonly text: string;
@@ -69,7 +68,6 @@ export async function parquetCells(bytes: Buffer): Promise<Found> {
   return rows.map(row => [String(row.id), hashOfCells(row)]);
 }
 
-/** Returns the posts of all lines below a folder. */
 export async function postsOfLines(out: string): Promise<Found> {
   return postsOf(await linesIn(out));
 }
@@ -94,7 +92,6 @@ export async function textsIn(out: string, suffix: string): Promise<string[]> {
   return Promise.all(names.map(name => readFile(path.join(out, name), 'utf8')));
 }
 
-/** Returns the decompressed text of each file. */
 export async function gzipTexts(out: string, suffix = '.json.gz'): Promise<string[]> {
   const names = await namesIn(out, suffix);
   return Promise.all(
@@ -112,7 +109,6 @@ interface CommittedFile {
   readonly bytes: number;
 }
 
-/** Returns the files of a checkpoint, parsed independently of the library. */
 export function committedFiles(checkpoint: string): CommittedFile[] {
   const { files } = JSON.parse(checkpoint) as { files: { path: string; bytes: number }[] };
   return files.map(({ path: name, bytes }) => ({ name, bytes }));

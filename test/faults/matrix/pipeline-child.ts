@@ -9,7 +9,6 @@ import { PIPELINES, type RowName } from './pipelines.js';
 import { NO_LIMITS, TrialTiming } from './trial-timing.js';
 import { threadMessages } from './watched-thread.js';
 
-/** The arguments of the process, as JSON. */
 export interface ChildWork {
   readonly row: RowName;
   readonly library: string;
@@ -17,7 +16,6 @@ export interface ChildWork {
   readonly out: string;
   readonly input: string;
   readonly now: number;
-  /** The delay of each item before it reaches the sink, in milliseconds. */
   readonly paceMs: number;
   /** The process kills itself before this call, which changes a file below `out`. */
   readonly dieAt?: DiskPlace | undefined;
@@ -40,15 +38,12 @@ export interface CommitWork {
    * another order than they started.
    */
   readonly maxWriteMs: number;
-  /** The seed of the delays of writes. */
   readonly seed: string;
 }
 
-/** A call that changes a file during a run. */
 export interface DiskPlace {
   /** The position of the call among the calls that change a file, starting at 1. */
   readonly call: number;
-  /** Whether only writes of worker threads count. */
   readonly ofThreads: boolean;
 }
 

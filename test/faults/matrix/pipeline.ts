@@ -14,11 +14,9 @@ import { minuteOf, QUERY, WINDOWS } from './windows.js';
 
 export type Millrace = typeof import('millrace');
 
-/** The input of one run of a user's script, in this process or in a child that is killed. */
 export interface Attempt {
   readonly millrace: Millrace;
   readonly account: Account;
-  /** The folder of the outputs. */
   readonly out: string;
   /** The UUID of the job, or the folder of stored files. */
   readonly input: string;
@@ -39,9 +37,7 @@ export interface Attempt {
 }
 
 export interface Pipeline {
-  /** Runs the script of a user. A later run resumes. */
   run(attempt: Attempt): Promise<unknown>;
-  /** Returns all items that a complete run has output. */
   found(out: string): Promise<Found>;
   /**
    * Returns the items that an incomplete run has committed. @default the items that the checkpoint

@@ -54,12 +54,8 @@ async function postsFrom(attempt: Attempt, source: Flow<Uint8Array>, workers?: n
   });
 }
 
-/** The columns that worker threads read from the bytes of a post. */
 const CELLS = ['id', 'text', 'author_id', 'lang'] as const;
 
-/**
- * Writes the posts in stored files to a sink. Two worker threads encode the outputs of the sink.
- */
 function storedInto(attempt: Attempt, sink: FlowSink<Activity, unknown>) {
   const { activities, dedupe, gunzip, jsonLines, localFiles, pipeline } = attempt.millrace;
   const source = localFiles(attempt.input);
@@ -385,10 +381,8 @@ export const PIPELINES = {
   ...ONLY_KILLED,
 } satisfies Record<string, Pipeline>;
 
-/** Returns the path of the tombstones for a pipeline that reads the stored files in `input`. */
 export const deletedBeside = (input: string) => path.join(path.dirname(input), 'deleted');
 
-/** Returns the path of the list of rules for a pipeline that reads the stored files in `input`. */
 export const rulesBeside = (input: string) => path.join(path.dirname(input), 'rules.json');
 
 /** A replay connection keeps this many bytes in memory. Further data goes to disk. */
@@ -404,14 +398,12 @@ export async function committedOf(pipeline: Pipeline, out: string): Promise<Foun
 
 export type RowName = keyof typeof PIPELINES;
 
-/** Pipelines whose posts are written by worker threads. */
 const WRITTEN_IN_THREADS: readonly RowName[] = [
   'stored files, threads',
   'job files, threads',
   'stored files, rules by threads',
 ];
 
-/** Pipelines whose posts are written or encoded by worker threads. */
 export const IN_THREADS: readonly RowName[] = [
   ...WRITTEN_IN_THREADS,
   'stored files, gzip by threads',

@@ -45,10 +45,6 @@ export class Remaining {
     return new Set(this.#left(committed).flat());
   }
 
-  /**
-   * Returns a function that throws if more requests were sent since this call than the run still
-   * needs.
-   */
   expect(committed: ReadonlySet<string>): () => Promise<void> {
     const left = this.#left(committed).length;
     const before = this.#count();

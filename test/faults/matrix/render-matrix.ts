@@ -10,14 +10,10 @@ const SIGNS: Readonly<Record<Expectation, string>> = {
   none: '–',
 };
 
-/** Renders how many trials have resumed from the cursor of their error. */
 function cursorsOf({ expects, counts: { cursors = 0 } }: CellResult): string {
   return expects === 'error' && cursors > 0 ? ` (${cursors})` : '';
 }
 
-/**
- * Renders a row for each fault and a column for each pipeline, with the reasons for empty cells.
- */
 export function renderMatrix(
   results: readonly CellResult[],
   rows: readonly string[],

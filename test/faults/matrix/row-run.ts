@@ -14,9 +14,7 @@ import { World, type WorldOptions } from './world.js';
 
 export interface Place {
   readonly folder: string;
-  /** The folder for files that are created once for all trials. */
   readonly cache: string;
-  /** The URL of the compiled library. */
   readonly library: URL;
 }
 
@@ -45,15 +43,12 @@ interface RunOptions {
   readonly onTombstones?: Attempt['onTombstones'];
 }
 
-/** One trial of a pipeline: its service, its data, and its runs in this process. */
 export class RowRun {
   readonly world: World;
   readonly row: Row;
   readonly prepared: Prepared;
   readonly out: string;
-  /** The requests that the pipeline needs, set by `watchRequests`. */
   #remaining: Remaining | undefined;
-  /** The keys of the items that were committed at the last check. */
   #committed: ReadonlySet<string> = new Set();
   readonly #millrace: Millrace;
 
@@ -169,10 +164,6 @@ export class RowRun {
     return keys.size;
   }
 
-  /**
-   * Runs a script that resumes. Checks that it only sends requests for items that were not
-   * committed yet.
-   */
   async mustRequestTheRest<T>(run: () => Promise<T>): Promise<T> {
     const check = this.#remaining?.expect(this.#committed);
     const result = await run();
@@ -206,10 +197,6 @@ export class RowRun {
     return 1;
   }
 
-  /**
-   * Runs the script. Resolves to undefined, or to the library's error if the run fails. Rejects
-   * with any other error.
-   */
   typedErrorOf(run: () => Promise<unknown>): Promise<TypedError | undefined> {
     return typedErrorOf(this.#millrace, run);
   }

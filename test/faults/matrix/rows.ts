@@ -19,7 +19,6 @@ import type { Millrace, Pipeline } from './pipeline.js';
 import { deletedBeside, PIPELINES, type RowName, rulesBeside } from './pipelines.js';
 import { World } from './world.js';
 
-/** A pipeline with its requirements and its expected output. */
 export interface Row {
   readonly name: RowName;
   readonly pipeline: Pipeline;
@@ -28,9 +27,7 @@ export interface Row {
    * for pipelines that read stored files.
    */
   readonly endpoints: readonly Endpoint[];
-  /** Creates a state folder for the service to start with. */
   readonly state?: (setting: Omit<RowSetting, 'world'>) => Promise<string>;
-  /** Creates the input of the pipeline, and asks the service for the expected output. */
   prepare(setting: RowSetting): Promise<Prepared>;
 }
 
@@ -40,11 +37,8 @@ export interface RowSetting {
   readonly folder: string;
   /** The folder for files that are created once for all trials. */
   readonly cache: string;
-  /** Whether the service delivers posts twice. */
   readonly repeats: boolean;
-  /** Whether posts have a size of some hundred KiB. */
   readonly large: boolean;
-  /** Whether posts are only a few words long. */
   readonly plain: boolean;
 }
 
@@ -58,14 +52,9 @@ export interface Prepared {
    * @default 0
    */
   readonly repeated?: number;
-  /** Fills the output folder before the first run. */
   fill?(out: string): Promise<void>;
 }
 
-/**
- * A job that is created once per process, with the state folder of its service and the texts of its
- * files.
- */
 interface MadeJob {
   readonly uuid: string;
   readonly state: string;
@@ -95,7 +84,6 @@ function madeJob({ cache, repeats, large, plain }: JobSetting): Promise<MadeJob>
   return made;
 }
 
-/** Returns the path of a copy of the state of a service that has the job. */
 async function stateWithJob(setting: Omit<RowSetting, 'world'>): Promise<string> {
   const { state } = await madeJob(setting);
   const copy = path.join(setting.folder, 'state');
@@ -113,7 +101,6 @@ function withRepeated(records: readonly string[]) {
   return { expected, repeated: records.length - expected.size };
 }
 
-/** Writes a job's files into a folder, without the library. */
 async function store(setting: RowSetting): Promise<Prepared> {
   const { texts } = await madeJob(setting);
   const input = await storeTexts(texts, setting);
@@ -127,9 +114,6 @@ interface Text {
 
 const fullText = ({ text, extended_tweet: extended }: Text) => extended?.full_text ?? text;
 
-/**
- * Writes a job's files into a folder, like `store`, but expects rows of a table instead of lines.
- */
 async function storeCells(setting: RowSetting): Promise<Prepared> {
   const { texts } = await madeJob(setting);
   const posts = [...texts.values()].flatMap(lines);
@@ -147,7 +131,6 @@ function expectedCells(posts: readonly string[]): Expected {
   return new Map(posts.map(post => [idOf(post), hashOfCells(cells(post))]));
 }
 
-/** Writes texts to files. Resolves to the path of their folder. */
 async function storeTexts(
   texts: ReadonlyMap<string, string>,
   { folder }: RowSetting,
@@ -159,10 +142,6 @@ async function storeTexts(
   return input;
 }
 
-/**
- * Returns the texts of files with the engagement posts of ten minutes each, by the name of the
- * file.
- */
 function engagementTexts(): ReadonlyMap<string, string> {
   const texts = new Map<string, string>();
   for (const { at, activity } of engagementPosts()) {
@@ -333,7 +312,6 @@ interface TaggedRule {
   readonly id: string;
 }
 
-/** Returns rules for most of the authors. Each rule has one of three tags or no tag. */
 function someRules(posts: readonly string[]): readonly TaggedRule[] {
   const authors = [...new Set(posts.map(authorOf))];
   const rules = authors
@@ -366,10 +344,7 @@ function authorOf(post: string): string {
 
 let madeTombstones: Promise<string> | undefined;
 
-/**
- * Creates tombstones of these posts and returns their path. They are only read, so they are created
- * once per process.
- */
+/** Pipelines only read these tombstones, so they are created once per process. */
 function tombstonesOf(ids: readonly string[], { millrace, cache }: RowSetting): Promise<string> {
   const make = async () => {
     const folder = path.join(cache, 'deleted');

@@ -3,19 +3,14 @@ import type { Endpoint } from 'millrace/service';
 import { elementsIn, isItem } from './bare-client.js';
 import type { SeenResponse } from './fault-proxy.js';
 
-/** What a run of the pipeline does without a fault. Shows where a fault can be planted. */
 export interface Clean {
-  /** The responses that the service has sent, in order, by family of endpoints. */
   readonly sent: ReadonlyMap<Endpoint, readonly Sent[]>;
   /** The number of calls that have changed a file. */
   readonly diskCalls: number;
-  /** How many of the disk calls were writes of worker threads. */
   readonly threadWrites: number;
-  /** The number of messages from worker threads to the main thread. */
   readonly threadMessages: number;
 }
 
-/** The response to one request, as the service sent it. */
 export interface Sent {
   /** The part of the path and query that is the same in each run. */
   readonly address: string;
@@ -24,13 +19,10 @@ export interface Sent {
    * larger.
    */
   readonly bytes: number;
-  /** The number of records or buckets. */
   readonly records: number;
-  /** The lines of a stream. */
   readonly messages: readonly string[];
 }
 
-/** The part of request addresses that identifies each family of endpoints. */
 export const PATHS: Partial<Record<Endpoint, string>> = {
   search: '/search/fullarchive/accounts/local/dev.json',
   counts: '/counts.json',
@@ -47,7 +39,6 @@ export const PATHS: Partial<Record<Endpoint, string>> = {
  */
 const SIGNED_BYTES = 50;
 
-/** Returns what was sent in response to each request, by family of endpoints. */
 export function sentTo(
   endpoints: readonly Endpoint[],
   seen: readonly SeenResponse[],

@@ -5,10 +5,6 @@ import type { Row } from './rows.js';
 import { type Clean, PATHS, type Sent } from './sent.js';
 import type { World } from './world.js';
 
-/**
- * The inputs that determine where a fault is planted. `clean` describes a run of the pipeline
- * without a fault.
- */
 export interface AimSetting {
   readonly row: Row;
   readonly world: World;
@@ -24,13 +20,11 @@ export interface Aimed {
   readonly endpoint: Endpoint;
   /** The smallest response that the service sends to the request. */
   readonly sent: Sent;
-  /** The number of earlier requests that the fault must skip. */
   readonly skip: number;
   /** A part of the address that only this request has, if there is one. */
   readonly path: string | undefined;
 }
 
-/** Chooses a random request of the run without a fault. */
 export function aim({ row, random, clean }: AimSetting, accepts: (sent: Sent) => boolean): Aimed {
   const fitting = row.endpoints.flatMap(endpoint => {
     const all = clean.sent.get(endpoint) ?? [];
@@ -71,7 +65,6 @@ interface Planted {
   lift(): void;
 }
 
-/** Plants a fault at a random byte in the body of a random request. */
 export function inBody(
   setting: AimSetting,
   make: (byte: number, aimed: Aimed) => object,
@@ -83,7 +76,6 @@ export function inBody(
   return plant(setting, { endpoint, skip, path, ...fault } as ServiceFault);
 }
 
-/** Plants a fault that affects a random request and all later requests. */
 export function fromRequest(
   setting: AimSetting,
   make: (endpoint: Endpoint) => object,
@@ -111,7 +103,6 @@ export function plant({ world }: Pick<AimSetting, 'world'>, fault: ServiceFault)
   };
 }
 
-/** Chooses a place to cut a stream before its last message is complete. */
 export function contentCut(random: Random, { messages }: Sent) {
   // Most events are ASCII, so they contain no multi-byte character to cut.
   const lastWide = messages.findLastIndex(message => /[^\0-\x7f]/.test(message));

@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Timing } from '../../../src/http/timing.js';
 
-/** Reads the clock of the service, and advances it when the library waits. */
 export interface ClockAccess {
   now(): number;
   advance(ms: number): void | Promise<void>;
@@ -23,7 +22,6 @@ export const NO_LIMITS = {
 export class TrialTiming implements Timing {
   readonly #clock: ClockAccess;
   readonly #skewMs: () => number;
-  /** The duration of all waits, in ms. */
   #waitedMs = 0;
 
   /**

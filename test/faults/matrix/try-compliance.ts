@@ -67,7 +67,6 @@ export async function tryCompliance(
   }
 }
 
-/** Runs the stream until all events have arrived. Rejects if the run fails before that. */
 async function untilArrived(
   run: RowRun,
   events: ComplianceEvents,

@@ -15,7 +15,6 @@ export interface Target extends Omit<Place, 'folder'> {
   readonly clean: Clean;
 }
 
-/** Runs one trial of a fault in this process. */
 export async function tryFault(
   { row, fault, cell, clean, library, cache }: Target,
   { random, folder, signal }: Trial,
@@ -69,17 +68,12 @@ async function expectIn(
   return { hits, ...planted.counts?.(), items: await run.mustBeComplete() };
 }
 
-/** Throws unless the run has waited as long as the fault requires. */
 export function mustHaveWaited({ wait, hits }: Planted): void {
   if (wait === undefined || hits() === 0) return;
   const waitedMs = wait.waitedMs();
   if (waitedMs < wait.minMs) throw new Error(`Waited ${waitedMs} ms, not ${wait.minMs} ms`);
 }
 
-/**
- * Checks that the gaps are exactly the required ones, and that all items outside of them are
- * committed once and unchanged.
- */
 async function mustHaveGaps(
   run: RowRun,
   gaps: readonly ComplianceGap[],

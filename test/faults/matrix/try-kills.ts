@@ -14,13 +14,11 @@ import type { Row } from './rows.js';
 import { NOW } from './windows.js';
 import type { WorldOptions } from './world.js';
 
-/** The result of a child process that is not killed. */
 export interface CleanChild extends CleanRun {
   readonly bundle: BundledChild;
   readonly threadWrites: number;
 }
 
-/** A pipeline whose process is killed. */
 export interface KilledRow extends Omit<Place, 'folder'> {
   readonly row: Row;
   readonly kill: 'random' | 'disk call';
@@ -32,7 +30,6 @@ export interface KilledRow extends Omit<Place, 'folder'> {
 /** The delay of each item. It makes most kills happen in the middle of the run. */
 const PACE_MS = 1;
 
-/** Runs the script in a process and kills it repeatedly. The last process runs to its end. */
 export async function tryKills(
   { row, kill, kills: wanted, world, library, cache }: KilledRow,
   clean: CleanChild,
@@ -143,7 +140,6 @@ export async function killCompliance(
   }
 }
 
-/** Returns what a child does if it is not killed. */
 export async function cleanChild(run: RowRun, bundle: BundledChild): Promise<CleanChild> {
   const child = startChild(run, bundle);
   await child.started;

@@ -5,7 +5,6 @@ import workerThreads, {
   type WorkerOptions,
 } from 'node:worker_threads';
 
-/** A call that a thread is about to make. */
 export interface ThreadCall {
   readonly call: string;
   /** The descriptor of an open file. The main thread knows the path of the file. */
@@ -36,10 +35,8 @@ const SCRIPT = path.join(import.meta.dirname, 'watched-thread-child.js');
  */
 type OnThreadCall = (call: ThreadCall) => void | Promise<void>;
 
-/** The messages from watched threads to the main thread. */
 export interface ThreadMessages {
   count: number;
-  /** Called with the sending thread after each message. */
   onMessage?: (thread: workerThreads.Worker) => void;
 }
 

@@ -40,15 +40,12 @@ export function minuteOf(ms: number): string {
   return new Date(ms).toISOString().replace(/\D/g, '').slice(0, 12);
 }
 
-/** The time from which the milliseconds in ids count. */
 const ID_EPOCH_MS = 1_288_834_974_657;
 
-/** Returns the creation time of a post, taken from its id. */
 export function postedAt(id: string): number {
   return Number(BigInt(id) >> 22n) + ID_EPOCH_MS;
 }
 
-/** Returns the lowest id for a time. */
 export function idAt(ms: number): string {
   return String(BigInt(ms - ID_EPOCH_MS) << 22n);
 }

@@ -26,7 +26,6 @@ export interface WorldOptions {
   readonly service?: Partial<ServiceOptions> | undefined;
 }
 
-/** The local service of one trial, with a fixed time and a fixed archive. */
 export class World {
   readonly service: Service;
   /** The addresses of the service itself, for the test's own client. */
@@ -65,7 +64,6 @@ export class World {
     return new World(service, addresses, proxy);
   }
 
-  /** The addresses for the library: those of the proxy, if there is one. */
   get clientAddresses(): Readonly<Record<string, Json>> {
     const texts = Object.entries(this.addresses).filter(([, value]) => typeof value === 'string');
     const told = Object.fromEntries(
@@ -82,7 +80,7 @@ export class World {
       : { ...told, accessToken: token.token, accessTokenSecret: token.secret };
   }
 
-  /** Signs a user in without the library. From then on, clients get the access token. */
+  /** From this call on, `clientAddresses` contains the access token of the user. */
   async signIn(user: { id: string; handle: string; name: string }): Promise<BareToken> {
     const { service, addresses } = this;
     const step = async (name: string, body: Record<string, string>, token?: BareToken) => {
@@ -96,10 +94,6 @@ export class World {
     return this.#token;
   }
 
-  /**
-   * Creates the job for its time range and delivers it, without the library. Resolves to the job's
-   * UUID.
-   */
   async deliverJob(title = 'coffee'): Promise<string> {
     const { service, addresses } = this;
     const base = `${addresses.historicalUrl}/historical/rulestream/accounts/${addresses.account}/publishers/${addresses.publisher}/jobs`;
