@@ -71,7 +71,7 @@ export async function resetState(
   return chosen;
 }
 
-/** Saves the state, part by part. @throws StorageError */
+/** @throws StorageError */
 export async function snapshotOf(parts: StateParts): Promise<Snapshot> {
   const state: Record<string, unknown> = {};
   for (const name of STATE_PARTS) state[name] = await parts[name].kept?.();

@@ -186,10 +186,6 @@ ${messageBox({ tone: 'bad', text: 'You have signed out since, or the service has
 const OFFERED_SECONDS = 5;
 const MAX_SECONDS = 3_600;
 
-/**
- * Returns the interval in seconds at which the browser reloads the page; `undefined` for a page that it loads
- * once.
- */
 function refreshSeconds({ searchParams }: URL): number | undefined {
   const asked = searchParams.get('refresh') ?? '';
   const seconds = /^\d{1,4}$/.test(asked) ? Number(asked) : 0;

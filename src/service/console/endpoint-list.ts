@@ -14,7 +14,6 @@ export interface ListedEndpoint {
   readonly address: string;
   /** The command for curl. Absent for signed requests, which curl cannot make. */
   readonly curl?: string | undefined;
-  /** A shell command that runs a short script. */
   readonly millrace: string;
   readonly typescript: string;
 }

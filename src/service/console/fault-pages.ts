@@ -225,7 +225,6 @@ function whereOf(fault: PlantedFault): string {
 
 const AIM = new Set(['id', 'kind', 'hits', 'times', 'endpoint', 'path', 'title']);
 
-/** Describes what a fault does: all of its fields, except for those that say what it applies to. */
 export function whatOf(fault: PlantedFault): HtmlValue {
   return Object.entries(fault)
     .filter(([name, value]) => !AIM.has(name) && value !== undefined)

@@ -147,8 +147,6 @@ const signOut: Handler<UserParts> = (incoming, { sessions }) =>
   seeOther(pageAddress(incoming), sessions.signOut(incoming.request));
 
 /**
- * Asks for handle and password.
- *
  * @param pending The pending sign-in; absent for the list of grants.
  * @param rejected The form of a failed sign-in.
  */

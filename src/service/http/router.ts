@@ -85,8 +85,6 @@ export type Handler<Parts> = (
 export type RouteTable<Parts> = Readonly<Record<string, Readonly<Record<string, Handler<Parts>>>>>;
 
 /**
- * Creates the routes of a table.
- *
  * @param enter Called before each handler, for the checks that all handlers share. Returns the `parts` for
  * the handlers.
  */

@@ -132,7 +132,6 @@ export interface BodyHit {
   tookEffect(): void;
 }
 
-/** Sends a body with one planted fault. Resolves when the body was sent or the connection has ended. */
 async function sendWithFault(
   wire: AsyncIterable<Buffer>,
   response: ServerResponse,

@@ -25,11 +25,7 @@ export const MAX_CREATE_BYTES = 16 * 1024 * 1024;
 
 type Given = Readonly<Record<string, unknown>>;
 
-/**
- * Reads and checks the body of a request that creates a job.
- *
- * @throws HttpProblem 400 with all problems of the body.
- */
+/** @throws HttpProblem 400 with all problems of the body. */
 export function readCreateRequest(body: Uint8Array, checks: CreateChecks): CreateRequest {
   const given = parseJsonObject(body);
   if (given === undefined)

@@ -41,7 +41,6 @@ function newRuleId(): string {
   return String((randomBytes(8).readBigUInt64BE() >> 1n) | (1n << 60n));
 }
 
-/** The number of rules to compile before the elapsed time is checked again. */
 const RULES_PER_CHECK = 20;
 
 /** Compiles the rules of a job to a matcher, without blocking the event loop for long. */

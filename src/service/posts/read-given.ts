@@ -27,11 +27,7 @@ export type ReadPost = {
 const CALL = 'posts';
 const ID_LIMIT = 2n ** 64n;
 
-/**
- * Reads posts that a caller has passed.
- *
- * @throws OptionError that names the invalid post and its invalid member.
- */
+/** @throws OptionError that names the invalid post and its invalid member. */
 export function readGiven(given: unknown): readonly ReadPost[] {
   const all = Array.isArray(given) ? given : [given];
   return all.map((post, i) => readOne(post, Array.isArray(given) ? `posts[${i}]` : 'posts'));

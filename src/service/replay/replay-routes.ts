@@ -133,11 +133,7 @@ function faultsOf(window: Window, pathAndQuery: string, faults: Faults): ReplayF
   };
 }
 
-/**
- * Reads the window of a replay, and checks it by the service's clock.
- *
- * @throws HttpProblem 406 with all problems of the dates.
- */
+/** @throws HttpProblem 406 with all problems of the dates. */
 function replayWindow(parameters: URLSearchParams, now: number, limits: Limits): Window {
   const problems: string[] = [];
   const earliest = floorTo(MINUTE, now - limits.replayReachMs);

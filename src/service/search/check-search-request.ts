@@ -43,7 +43,6 @@ export interface SearchRequest<Parameters> {
   /** The position in the results after which this page starts. Absent for the first page. */
   readonly after: SortKey | undefined;
   readonly next: string | undefined;
-  /** Returns the `next` token for a page that ends at the position `last`. */
   nextAfter(last: SortKey): string;
 }
 
@@ -85,8 +84,6 @@ export function searchChecks(
 }
 
 /**
- * Reads the parameters of a GET or a POST as they were sent.
- *
  * @throws HttpProblem 413, 415 or 400 for a body that is not a JSON object; 422 for a parameter in the wrong
  * place.
  */
@@ -264,7 +261,6 @@ function searchWindow(
 interface NextToken {
   /** The time of the request for the first page, which determines the posts that are old enough to be found. */
   readonly asOf: number;
-  /** The window as it was resolved for the first page. */
   readonly window: Window;
   /** The key of the last post. The next page begins after it. */
   readonly after: SortKey;

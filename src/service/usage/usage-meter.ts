@@ -80,11 +80,7 @@ export class UsageMeter {
     this.#scheduleWrite();
   }
 
-  /**
-   * Returns the counts of the days in a window.
-   *
-   * @throws StorageError if they cannot be read.
-   */
+  /** @throws StorageError if the counts cannot be read. */
   async days(window: Window): Promise<readonly DayUsage[]> {
     await this.#write();
     return this.#store.days(window);
@@ -240,7 +236,7 @@ export class UsageStore {
     );
   }
 
-  /** Returns the usage of the days in a window. @throws StorageError */
+  /** @throws StorageError */
   async days({ from, to }: Window): Promise<readonly DayUsage[]> {
     const database = await this.#open();
     return this.#use('read', () => {

@@ -29,11 +29,7 @@ const report: Handler<ServiceContext> = async ({ url }, context) =>
 
 const NAMES = ['bucket', 'fromDate', 'toDate'];
 
-/**
- * Reads and checks the parameters of a request for the usage report.
- *
- * @throws HttpProblem 400 with all problems of the parameters.
- */
+/** @throws HttpProblem 400 with all problems of the parameters. */
 export function readUsageQuery(parameters: URLSearchParams): UsageQuery {
   const problems: string[] = [];
   for (const name of new Set(parameters.keys())) {

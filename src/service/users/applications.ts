@@ -77,7 +77,6 @@ export interface RegisteredApplication {
   readonly secret: string;
 }
 
-/** Returns the two applications of each service: one is approved, the other is not. */
 export function registeredApplications(settings: OAuthSettings): readonly RegisteredApplication[] {
   const websiteUrl = 'http://127.0.0.1/';
   const approved = { id: '10000001', name: 'Local application', websiteUrl, approved: true };

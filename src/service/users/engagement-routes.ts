@@ -132,11 +132,7 @@ const RESERVED = ['errors', 'unavailable_tweet_ids'];
 const FIELDS = ['tweet_ids', 'engagement_types', 'groupings'];
 const LARGEST_ID = 2n ** 63n - 1n;
 
-/**
- * Reads and checks the body of a request for engagement totals.
- *
- * @throws HttpProblem 400 with all problems of the body, one per line.
- */
+/** @throws HttpProblem 400 with all problems of the body, one per line. */
 export function readEngagementRequest(body: Uint8Array, limits: Limits): EngagementRequest {
   const given = parseJsonObject(body);
   if (given === undefined)

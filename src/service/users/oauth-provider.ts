@@ -54,7 +54,6 @@ interface RequestToken extends PendingSignIn {
   readonly token: string;
   readonly secret: string;
   approved?: { readonly verifier: string; readonly grant: Grant } | undefined;
-  /** Set while an approval is being stored. */
   isBeingApproved?: boolean | undefined;
   wrongVerifiers: number;
 }

@@ -248,7 +248,7 @@ export async function readPackedLines(
 }
 
 /**
- * Reads exactly `length` bytes. Repeats the read if it returns fewer bytes.
+ * Repeats the read until `length` bytes are read.
  *
  * @throws Error If the file ends earlier.
  */
