@@ -226,7 +226,7 @@ async function startServer(programs: string, folder: string) {
   }
 }
 
-/** Debian does not add this folder to PATH. */
+/** Debian does not add the folders of `/usr/lib/postgresql` to PATH. */
 function findPrograms(): string | undefined {
   const debian = '/usr/lib/postgresql';
   const versions = existsSync(debian) ? readdirSync(debian) : [];

@@ -30,7 +30,6 @@ export class SecondCorpus {
     }
     post.push(['matching_rules', this.#rules()]);
     const roll = this.#below(100);
-    // Moves the id to the end of the post.
     if (roll === 0) post.push(...post.splice(1, 2));
     const spaced = roll === 1 ? ' ' : '';
     return Buffer.from(object(post, spaced));

@@ -17,8 +17,8 @@ export interface PostgresCalls {
 }
 
 /**
- * Calls `run` with these options, which use one connection. `before` is SQL to run at the start of
- * each transaction; `after` is SQL to run after each `COPY` into `table`.
+ * Calls `run` with options for `committed`, which use one connection. `before` is SQL to run at the
+ * start of each transaction; `after` is SQL to run after each `COPY` into `table`.
  */
 export async function intoPostgres(
   run: (calls: PostgresCalls) => Promise<unknown>,

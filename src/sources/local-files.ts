@@ -237,7 +237,7 @@ type ReadFile = number | readonly [size: number, modifiedMs: number];
 
 type FilesRead = Map<string, ReadFile>;
 
-/** @throws OptionError if a different source created the cursor. */
+/** @throws OptionError if the cursor is damaged, or if a different source created it. */
 function filesRead(resume: Cursor | undefined, roots: readonly string[]): FilesRead {
   if (resume === undefined) return new Map();
   const { source, read } = JSON.parse(JSON.stringify(resume));

@@ -24,9 +24,9 @@ interface SignedCall {
 const REFUSED_STATUSES = [400, 401, 403, 413, 415, 422];
 
 /**
- * Sends a signed request with rate limits and retries, like `request`. Each attempt has a new nonce,
- * timestamp and signature. The timestamp is the time of the service's clock, if that clock is known. If the
- * service's clock has changed since then, the service refuses the timestamp, and the request is signed again.
+ * Sends a signed request with rate limits and retries, like `request`. Each attempt has a new nonce, timestamp
+ * and signature. The timestamp uses the service's clock, if it is known. If the service refuses the timestamp
+ * because its clock has changed, the request is signed again once.
  *
  * @param readRefusal Converts a refusal and the text of its body to a result. By default, the refusal is
  * thrown.

@@ -199,8 +199,6 @@ const OUTPUT_BYTES = 1024;
 const YOUNG_GENERATION = 48 << 20;
 
 /**
- * Creates the configuration of a file sink from checked options.
- *
  * @param call The name of the sink.
  * @param settings The options beyond `FileSinkOptions` that affect the content of the files.
  * @param takesFunctions Whether any function of the caller, apart from `path`, gets the items.

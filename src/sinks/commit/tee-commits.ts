@@ -170,7 +170,7 @@ export class TeeCommits {
     const active = this.#active;
     if (target === undefined || active.length === 0) return;
     if (active.some(({ waiting }) => waiting === undefined)) return;
-    // This is checked again, because a branch may have opened new files since the commit became due.
+    // A branch may have opened new files since the commit became due, so `due` is called again.
     const due = await this.#committer.due();
     if (this.#target !== target) return;
     if (!due) {
