@@ -246,11 +246,7 @@ export function checkSameJob(job: Job, requested: CheckedJobRequest): void {
   throw anotherJob(job, `: ${differs}. Choose another title`);
 }
 
-/**
- * Creates the error for a title that belongs to a different job.
- *
- * @param rest how the job differs, and what to do
- */
+/** @param rest how the job differs, and what to do */
 export function anotherJob(job: Job | JobListItem, rest: string, title = job.title): JobError {
   return new JobError(
     `There is another job with the title ${JSON.stringify(title)} (${job.uuid})${rest}`,
@@ -303,7 +299,7 @@ function decide(
   return sendOnce(account, send, findResult, signal);
 }
 
-/** Looks for the job that the current call may have created. `ageMs` is how long ago the call started. */
+/** @param ageMs how long ago the current call started, in milliseconds */
 async function findCreated(
   account: Account,
   requested: CheckedJobRequest,
@@ -365,7 +361,6 @@ function sendOnce<T>(
   return retry(account, attempt, signal);
 }
 
-/** Whether a request that has failed may still have taken effect. */
 function isOutcomeUnknown(error: unknown): boolean {
   if (error instanceof ConnectionError) return error.failure !== 'refused';
   if (error instanceof HttpError) return error.status >= 500;

@@ -24,7 +24,7 @@ export interface JobFile {
   readonly path: string;
 }
 
-/** The files of a delivered job in chronological order. Their URLs can be renewed. */
+/** The files are in chronological order. Their URLs can be renewed. */
 export class JobFileList {
   readonly account: Account;
   readonly basis: VerdictBasis & { readonly job: DeliveredJob };
@@ -125,10 +125,7 @@ function readListing(account: Account, job: Job, signal: AbortSignal): Promise<J
   return orJobError(jobResults(account, job, { signal }), job);
 }
 
-/**
- * Turns an error with status 404 into a `JobError`. The service removes jobs and their results after 15 days,
- * and then answers 404.
- */
+/** The service removes jobs and their results after 15 days, and then answers 404. */
 async function orJobError<T>(call: Promise<T>, job?: Job): Promise<T> {
   try {
     return await call;
@@ -189,7 +186,7 @@ function keyOf({ pathname, searchParams }: URL): string {
   return own.length === 0 ? pathname : `${pathname}?${new URLSearchParams(own)}`;
 }
 
-/** Matches the paths of job files on the service, such as `.../2024/01/31/23/50_activities.json.gz`. */
+/** Matches paths such as `.../2024/01/31/23/50_activities.json.gz`. */
 const SEGMENT_PATH = /(\d{4})\/(\d{2})\/(\d{2})\/(\d{2})\/([0-5]0)_activities\.json\.gz$/;
 
 function segmentOf(url: URL): string | undefined {

@@ -142,7 +142,7 @@ async function* download(
   const stored = new Set<StoredJobFile>();
   let state = cursors.stateAt(resume);
   let lastError: unknown;
-  /** Reports the verdict. Returns the error to throw, or `undefined` if the download is complete. */
+  /** Returns the error to throw, or `undefined` if the download is complete. */
   const end = async (cause: unknown) => {
     const missing = [...state.missing, ...list.files.slice(state.next).map(({ name }) => name)];
     const verdict = jobVerdict(list.basis, { ...state, missing }, list.part);
@@ -280,7 +280,7 @@ function withFile(
   };
 }
 
-/** The turn of one file to be decoded. Turns are in the order in which the downloads have started. */
+/** Files are decoded in the order in which their downloads started. */
 interface Turn {
   /** Settles when all earlier turns have ended. */
   readonly begin: Promise<void>;

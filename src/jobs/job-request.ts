@@ -78,8 +78,6 @@ export const JOB_REQUEST = {
 } satisfies OptionTable<JobRequest>;
 
 /**
- * Checks a request before it is sent.
- *
  * @throws OptionError with all problems in the members. If the members have no problems, it lists the
  *   problems in the window and the rules.
  */

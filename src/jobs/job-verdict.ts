@@ -50,7 +50,6 @@ export interface Delivered {
   readonly bytes: number;
   readonly posts: number;
   readonly suspectMinutes: readonly string[];
-  /** The names of the files that could not be fetched. */
   readonly missing: readonly string[];
 }
 
@@ -77,11 +76,7 @@ export interface VerdictBasis {
   readonly suspectMinutes: readonly string[];
 }
 
-/**
- * Compares the delivered totals with the totals that the service states.
- *
- * @param part The requested shard, and its number of files.
- */
+/** @param part The requested shard, and its number of files. */
 export function jobVerdict(
   basis: VerdictBasis,
   delivered: Delivered,
@@ -126,8 +121,6 @@ export function jobVerdict(
 }
 
 /**
- * Returns the error for an incomplete download. Returns `undefined` if the download is complete.
- *
  * @param lacksFiles Whether files are missing. If `totals` is `report`, wrong totals are an error only if
  *   files are missing.
  */

@@ -159,7 +159,7 @@ async function findExisting(
   return job;
 }
 
-/** Whether the service refused the request, for a reason other than the credentials. */
+/** A 401 is about the credentials, not about the request. */
 function isRefusal(error: unknown): boolean {
   return (
     error instanceof HttpError && error.status >= 400 && error.status < 500 && error.status !== 401

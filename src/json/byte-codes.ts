@@ -44,7 +44,6 @@ export function withoutMark(bytes: Buffer): Buffer {
   return startsWithMark(bytes) ? bytes.subarray(BYTE_ORDER_MARK.length) : bytes;
 }
 
-/** Whether a byte is white space that JSON allows between tokens. */
 export function isSpace(byte: number): boolean {
   return byte === SPACE || byte === LF || byte === CR || byte === 0x09;
 }

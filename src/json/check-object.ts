@@ -61,7 +61,6 @@ export interface ScannedObject {
   readonly end?: number;
   /** The position of the first invalid byte. Absent if the object is valid. */
   readonly wrongAt?: number;
-  /** Whether the invalid byte is a bracket that exceeds the maximum depth. */
   readonly isTooDeep?: boolean;
 }
 

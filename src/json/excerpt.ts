@@ -7,7 +7,7 @@ const MAX_SHOWN = 80;
  */
 const MAX_SEARCHED = 4_096;
 
-/** Returns the first characters of a document for an error message, as a JSON string without secrets. */
+/** Returns a JSON string without secrets, for error messages. */
 export function excerpt(document: Uint8Array | string, maxShown = MAX_SHOWN): string {
   const text =
     typeof document === 'string'

@@ -65,7 +65,6 @@ export class JsonArrayFramer implements Framer<Json> {
   #isInArray = false;
   #isComplete = false;
   #elements = 0;
-  /** The JSON of the current element, as far as it has been read. */
   #element = '';
   #elementBytes = 0;
 

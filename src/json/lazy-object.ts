@@ -148,7 +148,6 @@ export class LazyObject {
     return end - start - 2 === key.length && isStringAt(this.#bytes, start, key);
   }
 
-  /** Reads one more member. Returns false at the end of the object. */
   #advance(): boolean {
     const bytes = this.#bytes;
     const delimiter = bytes[this.#at];

@@ -51,7 +51,6 @@ export class LineFramer implements Framer<Buffer> {
   readonly #options: LineFramerOptions;
   #skips = false;
   #skippedBytes = 0;
-  /** The part of the current line that was in earlier blocks. */
   readonly #carried = new CarryOver();
   #line = 1;
   /** The position of the current line in the file. `#blockAt` is the position of the current block. */

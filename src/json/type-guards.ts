@@ -9,9 +9,7 @@ export type Json =
   | readonly Json[]
   | { readonly [key: string]: Json };
 
-/**
- * Creates a type guard for objects. Each listed member must pass its check. Other members may have any value.
- */
+/** Each listed member must pass its check. Other members may have any value. */
 export function shaped<T extends object>(
   members: {
     readonly [Name in keyof T]-?: (value: unknown) => boolean;
@@ -35,7 +33,6 @@ export function optional(check: (value: unknown) => boolean): (value: unknown) =
   return value => value === undefined || check(value);
 }
 
-/** Parses JSON text. Returns `undefined` if the text is not JSON or does not pass the check. */
 export function parsedAs<T>(text: string, check: (value: unknown) => value is T): T | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -53,7 +50,6 @@ export function isFlag(value: unknown): value is boolean {
   return typeof value === 'boolean';
 }
 
-/** Whether a value is an integer from 0 to `Number.MAX_SAFE_INTEGER`. */
 export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }

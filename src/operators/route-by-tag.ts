@@ -82,7 +82,6 @@ export const TAGS: RecordColumn<RowTags, undefined> = {
   options: undefined,
 };
 
-/** Lists each row once for each of its tags. */
 function routedRows(rows: Rows, untagged: string): Rows {
   const { sets, tagSets } = rows.column(TAGS);
   const isRefused = (tags: readonly string[]) => tags.includes(untagged);

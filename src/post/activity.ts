@@ -54,7 +54,6 @@ export interface Edits {
   readonly editable?: boolean | undefined;
 }
 
-/** Keys that differ between the two formats. */
 const TIMES = ['created_at', 'postedTime'] as const;
 const AUTHORS = ['user', 'actor'] as const;
 

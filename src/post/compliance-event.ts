@@ -167,7 +167,6 @@ function activityEvent(root: Fields): EventFields | undefined {
   });
 }
 
-/** The data that events have in both notations, under different names. */
 interface EventParts {
   /** The id of the post or user that the event is about. */
   readonly id: string | undefined;

@@ -40,7 +40,6 @@ export function detached<T>(items: readonly T[]): readonly T[] {
   return items.map(item => withBytes(item, bytes => copies.get(bytes.buffer)?.of(bytes) ?? bytes));
 }
 
-/** A copy of only those bytes of a buffer that the items use. */
 class Copy {
   readonly #bytes: Buffer;
   #used = 0;

@@ -24,7 +24,6 @@ interface Values {
   readonly id: string;
   readonly count: number | undefined;
   readonly flag: boolean | undefined;
-  /** A time in epoch milliseconds. */
   readonly time: number | undefined;
   /** A time in epoch milliseconds, rounded down to whole seconds, the precision of the `original` format. */
   readonly second: number | undefined;
@@ -68,7 +67,6 @@ function timeOf(value: unknown, format: Format): number | undefined {
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-/** The path of a value in a post: the keys that lead to it. */
 export interface Path {
   /**
    * The places where the value may be, each as a list of keys. The first place whose value is not absent or

@@ -65,7 +65,6 @@ const POST_KEYS = [
 const KEYS: readonly string[] = [...MESSAGE_KEYS, ...POST_KEYS];
 const KEYS_OF_CONNECTION: readonly string[] = [...CONNECTION_KEYS, ...POST_KEYS];
 
-/** How posts from the service begin, in either format. */
 const POST_STARTS = ['{"created_at":', '{"id":'].map(text => Buffer.from(text));
 
 /**

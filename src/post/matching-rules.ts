@@ -18,7 +18,7 @@ export interface MatchingRule {
   readonly value?: string | undefined;
 }
 
-/** The matching rules of a post, and their distinct tags in the order in which they first occur. */
+/** `tags` has each distinct tag once, in the order in which the tags first occur. */
 export interface Matches {
   readonly rules: readonly MatchingRule[];
   readonly tags: readonly string[];

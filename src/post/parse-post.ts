@@ -109,10 +109,6 @@ function restoreFields(fields: Fields): number {
   return restored;
 }
 
-/**
- * Returns 1 for a long number that has a twin (a member with `_str`), `NaN` for a long number without a twin,
- * and 0 for anything else.
- */
 function countRestored(id: unknown, twin: unknown): number {
   if (typeof id !== 'number' || (id < LONG && id > -LONG)) return 0;
   return typeof twin === 'string' ? 1 : Number.NaN;

@@ -17,7 +17,6 @@ export interface Link {
   readonly expanded: string;
   readonly unwound: string;
   readonly display: string;
-  /** The title of the linked page. `description` is its description. */
   readonly title: string;
   readonly description: string;
 }
@@ -29,7 +28,7 @@ export interface Medium {
   readonly url: string;
 }
 
-/** The fields of a post's author. A count is `undefined` if the post does not have it. */
+/** A count is `undefined` if the post does not have it. */
 export interface AuthorFields extends Person {
   readonly name: string;
   readonly bio: string;
@@ -128,6 +127,5 @@ export interface PostFields {
   readonly position: Position | undefined;
   readonly source: { readonly name: string; readonly link: string };
   readonly quoted: PostFields | undefined;
-  /** The full text of the quoted post. Empty if there is none. */
   readonly quotedText: string;
 }

@@ -240,7 +240,7 @@ function linksOf({ content, format }: Source): readonly Link[] {
   }));
 }
 
-/** Reads links together with their targets. In `activity_streams`, the targets are in a separate list. */
+/** In `activity_streams`, the targets of links are in a separate list. */
 function enrichedLinksOf(source: Source): readonly Link[] {
   const enrichedUrls = enrichedUrlsOf(source);
   return list<UrlEntity>(SHOWN.urls.read(source.content, source.format)).map(one => {

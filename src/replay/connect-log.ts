@@ -34,7 +34,7 @@ export class ConnectLog {
     this.#file = path.join(folder, `connects-${name}.log`);
   }
 
-  /** Returns the times of the stored connections in epoch milliseconds, in ascending order. */
+  /** Returns epoch milliseconds, in ascending order. */
   async read(): Promise<number[]> {
     const content = await this.#text();
     const times: number[] = [];
@@ -104,7 +104,7 @@ function text(at: number): string {
   return new Date(at).toISOString();
 }
 
-/** Returns the folder for temporary data of replays, and creates it if it does not exist. */
+/** Creates the folder if it does not exist. */
 export async function replayFolder(folder: string | undefined): Promise<string> {
   const shared = folder === undefined;
   const at = folder ?? path.join(os.tmpdir(), `millrace-${process.getuid?.() ?? 'user'}`);

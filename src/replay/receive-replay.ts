@@ -18,7 +18,6 @@ const MAX_DAMAGED_BYTES = 64 * 1024 * 1024;
 
 export interface Received {
   readonly activities: number;
-  /** The total size of the activities in bytes. */
   readonly bytes: number;
   /** Records that are not JSON objects or are too large. */
   readonly damaged: readonly Damaged[];

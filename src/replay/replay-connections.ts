@@ -48,7 +48,6 @@ const MAX_OPENING_MS = SECOND / 4;
 /** The maximum number of consecutive refusals, such as 406, that are retried. */
 const MAX_REFUSALS = 5;
 
-/** Thrown after too many consecutive failed connections. */
 export class GaveUp extends Error {
   readonly reason: Error;
 

@@ -17,7 +17,6 @@ import { isCount, isFlag, isText, type Json, listOf, shaped } from '../json/type
 import { IdWindow } from '../post/id-window.js';
 import type { GapReason, OpenRange, ReplayGap, ReplayState } from './replay-machine.js';
 
-/** The request that a cursor belongs to. */
 export type ReplayIdentity = Readonly<Record<string, string | boolean>>;
 
 const REASONS: readonly unknown[] = ['expired', 'failed', 'unverified'] satisfies GapReason[];

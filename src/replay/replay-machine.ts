@@ -63,7 +63,6 @@ export type ReplayAction =
   /** The replay ends, because too many consecutive connections failed. */
   | { readonly do: 'give up' };
 
-/** The parts of a connection's final message that the machine uses. */
 export type ReplayEnd = Omit<InfoMessage, 'kind' | 'message' | 'sent'>;
 
 interface MachineOptions {
@@ -179,7 +178,7 @@ export class ReplayMachine {
     else this.#oldMargin = wider(this.#oldMargin);
   }
 
-  /** Handles a 429, with its `Retry-After`. */
+  /** Handles a response with status 429. */
   limited(now: number, retryAfterMs: number | undefined): void {
     this.#failedConnects++;
     this.#notBefore = now + (retryAfterMs ?? this.#timings.rateLimitWaitMs);
@@ -288,7 +287,6 @@ export class ReplayMachine {
     this.#notBefore = now + Math.max(minMs, waitMs);
   }
 
-  /** Shortens the next range if its expected size is more than `maxRangeBytes`. */
   #keepWithinDisk(): void {
     const { minChunkMs } = this.#timings;
     const { maxRangeBytes = Number.POSITIVE_INFINITY } = this.#options;
@@ -296,7 +294,6 @@ export class ReplayMachine {
     if (longest < this.#chunk) this.#chunk = Math.max(minChunkMs, longest);
   }
 
-  /** Turns minutes that are too old for the service into gaps. */
   #expire(serviceNow: number): void {
     const edge = this.#oldestAt(serviceNow) + this.#oldMargin;
     const gone = this.#open.flatMap(range => overlap(range, { from: -Infinity, to: edge }) ?? []);
@@ -374,7 +371,6 @@ const COMPLETED: ReplayEnd = {
   unprocessedRange: undefined,
 };
 
-/** Returns the minutes of a range that the service reports as not delivered. */
 function undeliveredOf(range: Window, end: ReplayEnd): Window[] {
   const { outcome, minutesFailed, unprocessedRange } = end;
   if (outcome === 'completed') return [];
@@ -407,7 +403,6 @@ function retriesOf({ mismatches, failures }: OpenRange): number {
  */
 const MAX_TRANSIT_MS = SECOND;
 
-/** Returns the earliest time at which all rates allow the next connection. */
 function nextConnectAt(connects: readonly number[], rates: readonly Rate[], now: number): number {
   const free = rates.map(({ requests, perMs }) => {
     // A connection in the future means that the clock was set back. Such connections are ignored.

@@ -36,7 +36,7 @@ export function refuseFarAhead(call: string, { to }: Window, serviceNow: number)
 
 type WaitAction = Extract<ReplayAction, { do: 'wait' }>;
 
-/** The current wait. `until` is its end by the service's clock. */
+/** `until` is the end of the wait by the service's clock. */
 interface CurrentWait extends Pick<WaitAction, 'why'> {
   readonly until: number;
   readonly end: () => void;

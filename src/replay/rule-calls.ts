@@ -266,7 +266,6 @@ function keyOf(id: string | undefined, value: string | undefined): string {
   return id === undefined ? `value ${value}` : `id ${id}`;
 }
 
-/** The maximum number of parsed rules that wait for the consumer. */
 const MAX_WAITING = 2_000;
 
 /**

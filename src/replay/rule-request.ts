@@ -83,7 +83,6 @@ export function* ruleBodies<T>(
   if (included.length > 0) yield body();
 }
 
-/** The service's response about one rule of a request. */
 export interface RuleVerdict {
   readonly value: string | undefined;
   readonly id: string | undefined;

@@ -105,7 +105,6 @@ interface Size {
 interface Query {
   readonly parts: Part[];
   size: Size;
-  /** Whether more rules may be added to the query. */
   readonly isOpen: boolean;
 }
 

@@ -14,7 +14,6 @@ export const BUDGET_OPTION = group<Budget>('what one run may spend', {
   posts: whole('posts of a run', { min: 1 }),
 } satisfies OptionTable<Budget>);
 
-/** Counts what one run spends, and refuses requests that could exceed its budget. */
 export class Spending {
   readonly #budget: Budget;
   readonly #pageSize: number;

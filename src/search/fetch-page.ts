@@ -17,7 +17,6 @@ export interface Page<T> {
   readonly damaged: readonly Damaged[];
   /** The token of the next page; absent on the last page. */
   readonly next: string | undefined;
-  /** The dates that the service used, if they are in the response. */
   readonly window: Partial<Dates>;
   /** The size of the response as received, before decoding. */
   readonly receivedBytes: number;

@@ -100,7 +100,7 @@ const UNBOUNDED: Bounds = {
   slices: 1,
 };
 
-/** The roles of an option of searches or counts. Each row of the tables of options declares its roles. */
+/** Each row of a table of options declares the roles of its option. */
 export interface OptionRole {
   /**
    * Whether the option selects the endpoint. For a `preview`, counts are then requested from the same
@@ -155,12 +155,11 @@ export interface Query extends Bounds {
    */
   readonly runsEndAt: number | undefined;
   readonly onGap: ((gap: QueryGap) => unknown) | undefined;
-  /** Counts what this run spends of its budget. */
   readonly spending?: Spending | undefined;
 }
 
 const MAX_CHARACTERS = 2048;
-/** The minimum number of posts in a page. */
+/** The service accepts no smaller `maxResults`. */
 export const MIN_RESULTS = 10;
 /** How far back `30day` goes, in milliseconds. */
 export const SPAN_30DAY = 31 * DAY;

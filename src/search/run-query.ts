@@ -45,15 +45,10 @@ export interface Results<T> {
   timeOf(item: T): number | undefined;
   /** Returns the fraction of a window that was received, from 0 to 1. */
   fractionOf(window: Window, position: QueryPosition): number;
-  /** Describes what is still missing, for an error message. */
   missing(position: QueryPosition): string;
 }
 
-/**
- * Creates the `Results` of one run.
- *
- * @param isWhole Whether the run starts at the first page.
- */
+/** @param isWhole Whether the run starts at the first page. */
 type MakeResults<T> = (isWhole: boolean, params: Params) => Results<T>;
 
 /**

@@ -29,7 +29,6 @@ export type OnQueries = (packed: PackedQueries) => unknown;
 
 export interface PackedSearch {
   readonly packed: readonly PackedQuery[];
-  /** The queries in `packed`, ready to run. */
   readonly queries: readonly [Query, ...Query[]];
   /**
    * Identifies the rules and the queries that they were packed into. A cursor is valid only for the same

@@ -34,7 +34,7 @@ interface Module {
   ): number;
 }
 
-/** Flags that tell how a string is decoded. Several flags are added up. */
+/** Several of these flags can be added up. */
 export const DECODED = {
   /** Writes the string as UTF-8. */
   plain: 0,
@@ -107,7 +107,7 @@ const END = 14 * 64 * 1024;
  */
 const BLOCK_BYTES = 16;
 
-/** The number of slots in a hash table of keys. */
+/** The top 6 bits of a hash select the slot, here and in `find-members.as`. */
 const SLOTS = 64;
 // A wanted key, in the layout that `find-members.as` defines: the first eight bytes of the key, then other
 // data at these offsets.

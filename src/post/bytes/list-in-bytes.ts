@@ -9,10 +9,6 @@ import { readMember } from './member-values.js';
  */
 type ReadMember = (place: number) => unknown;
 
-/**
- * A kind of list in posts. It consists of the list's key, the members that columns and rules read, and a
- * function that creates an element from the values of these members.
- */
 interface ListOfObjects {
   readonly key: string;
   readonly wanted: WantedMembers;
@@ -21,7 +17,7 @@ interface ListOfObjects {
 
 const tag = { wanted: { text: true }, element: (read: ReadMember) => ({ text: read(0) }) } as const;
 
-/** The lists of entities. Each list has the same key in both formats. */
+/** Each list has the same key in both formats. */
 export const LISTS: readonly ListOfObjects[] = [
   { key: 'hashtags', ...tag },
   { key: 'symbols', ...tag },
@@ -59,9 +55,7 @@ export const LISTS: readonly ListOfObjects[] = [
   },
 ];
 
-/**
- * Reads the elements of a list from their bytes. Parsing the list as JSON would take several times as long.
- */
+/** Parsing a list as JSON would take several times as long. */
 export class ListInBytes {
   readonly #finder: MemberFinder;
   readonly #elements: Elements;

@@ -48,7 +48,6 @@ type Members = Readonly<Record<string, unknown>>;
 let ofThread: PostInBytes | undefined | null;
 
 const EMPTY: readonly unknown[] = [];
-/** The start of an id in the `activity_streams` format. */
 const TAG_OF_ID = Buffer.from('"tag:');
 const WRAPPED = [Buffer.from('{"matching_rules":'), Buffer.from('}')] as const;
 
@@ -70,9 +69,7 @@ export class PostInBytes {
   readonly #matchingRules = this.numberOf('matching_rules');
   readonly #gnip = this.numberOf('gnip');
   readonly #rulesInGnip = this.numberOf('gnip.matching_rules');
-  /** The members of each object, by the index of the object. */
   readonly #objects: Members[] = [];
-  /** The reader of each list, by the index of the list. */
   readonly #lists: (ListInBytes | undefined)[] = [];
   readonly #elements = new Map<string, Elements>();
   /** Arrays and objects that were parsed, by their indexes. Cached, because rules read them several times. */
@@ -162,7 +159,7 @@ export class PostInBytes {
     return elements;
   }
 
-  /** The rules that the post matched, and their tags. Posts with the same rules share the same arrays. */
+  /** Posts with the same rules share the same arrays. */
   get matches(): Matches {
     const { startOf, endOf, isText, hasEscapes } = this.values;
     const id = startOf(this.#id);
@@ -178,9 +175,7 @@ export class PostInBytes {
     return { rules: this.matchingRules, tags: this.tags };
   }
 
-  /**
-   * The id of the post. Like every getter, it throws `LeftToParser` if only the parser can read the value.
-   */
+  /** Like every getter, throws `LeftToParser` if only the parser can read the value. */
   get id(): string {
     const { isText, digitsOfId, endOf } = this.values;
     const hasPrefix = isText(this.#id);

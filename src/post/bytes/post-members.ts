@@ -16,10 +16,7 @@ const OF_SHARED_BY_QUOTED = [...Object.values(SHOWN), OWN.enrichedUrls];
 
 type Members = { [key: string]: true | Members };
 
-/**
- * The members of posts that columns and rules read, in both formats. They are derived from the table of
- * fields.
- */
+/** These members are derived from the table of fields in `field-table.ts`. */
 export const POST_MEMBERS: WantedMembers = membersOf({
   original: { shared: 'retweeted_status', quoted: 'quoted_status' },
   activity_streams: { shared: 'object', quoted: 'twitter_quoted_status' },

@@ -12,7 +12,7 @@ import { MemberFinder, type WantedMembers } from './find-members.js';
 import { IdNumber } from './ids.js';
 import { memberValues } from './member-values.js';
 
-/** Flags for the kind of an id. Several flags are added up. */
+/** Several of these flags can be added up. */
 export const ID_OF = {
   post: 0,
   /** The id belongs to another version of the post. */

@@ -111,10 +111,7 @@ export function anchorSets(
   }
 }
 
-/**
- * Returns the set whose terms occur in the fewest posts. `frequency` estimates the fraction of posts that
- * have a term.
- */
+/** @param frequency Estimates the fraction of posts that have a term. */
 export function rarestSet(
   sets: readonly (readonly string[])[],
   frequency: (term: string) => number,

@@ -308,7 +308,6 @@ export interface Kind {
   readonly prefix: string;
   readonly units: Uint16Array;
   readonly hash: number;
-  /** The number of terms of this kind that rules use now. */
   terms: number;
 }
 

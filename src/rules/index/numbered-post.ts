@@ -45,7 +45,6 @@ export class NumberedPost {
   sequence: Int32Array = new Int32Array(1024);
   /** What separates each word of `sequence` from the previous word: `TOUCHING`, `ONE_BLANK` or `APART`. */
   gaps: Uint8Array = new Uint8Array(1024);
-  /** How many elements of `sequence` are in use. */
   sequenceEnd = 0;
 
   constructor(lexicon: Lexicon, dialect: Dialect) {

@@ -146,7 +146,7 @@ export class RuleAnchors {
   }
 }
 
-/** The maximum number of term sets to store for a rule. Only the rarest sets are stored. */
+/** Only the rarest sets of a rule are stored. */
 const MAX_SETS = 8;
 const REVIEWED_A_POST = 16;
 

@@ -94,7 +94,7 @@ export class RuleIndex {
     this.#freeRules.push(rule);
   }
 
-  /** Returns the rule numbers of all matches, in ascending order. */
+  /** Returns the rule numbers in ascending order. */
   match(fields: PostFields): number[] {
     const { unanchored, postings } = this.#anchors;
     const { data, lists } = postings;
@@ -106,7 +106,7 @@ export class RuleIndex {
     return found;
   }
 
-  /** Copies the rules to shared memory, without unused space between them. */
+  /** The copy has no unused space between the rules. */
   share(): SharedIndex {
     const rules = Array.from({ length: this.#rules }, (_, rule) => ({
       block: this.#blockTable[2 * rule]!,

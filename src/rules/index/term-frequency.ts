@@ -108,10 +108,7 @@ export class TermCounts {
 /** How many counted posts weigh as much as a guess. */
 const GUESSED_POSTS = 500;
 
-/**
- * Estimates the fraction of posts that have a term. Combines a guess with the counts: `seen` of `posts`
- * counted posts had the term.
- */
+/** @param seen How many of the counted `posts` had the term. */
 export function estimateFrequency(guess: number, seen: number, posts: number): number {
   return (seen + guess * GUESSED_POSTS) / (posts + GUESSED_POSTS);
 }

@@ -104,9 +104,7 @@ function check(text: string, product: RuleProduct, tag: string | null | undefine
   return { tree: accepted ? (draft as RuleNode) : undefined, problems: firstProblems(problems) };
 }
 
-/**
- * Returns the problems in the order of the text. If there are more than `MAX_PROBLEMS`, returns only errors.
- */
+/** Sorts by position. If there are more than `MAX_PROBLEMS` problems, returns only errors. */
 function firstProblems(problems: readonly Problem[]): readonly Problem[] {
   const inOrder = problems.toSorted((a, b) => a.start - b.start);
   if (inOrder.length <= MAX_PROBLEMS) return inOrder;
@@ -155,7 +153,6 @@ interface Summary {
   readonly undisputed: boolean;
   /** If no clause may be used alone, the positive operator to name in the message. */
   readonly operator?: Leaf | undefined;
-  /** A stop word in the node. A stop word does not count as a positive clause. */
   readonly stopWord?: Leaf | undefined;
   readonly inner?: readonly Summary[];
 }

@@ -44,7 +44,6 @@ export const countryCodes: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Common country codes that are not in ISO 3166-1 alpha-2, with the standard code. */
 export const countrySynonyms: ReadonlyMap<string, string> = new Map([
   ['EN', 'GB'],
   ['GBR', 'GB'],

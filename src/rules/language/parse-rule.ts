@@ -135,7 +135,6 @@ function negate(node: Draft, minus: number, end: number): Draft {
   return minus === -1 ? node : { kind: 'not', node, start: minus, end };
 }
 
-/** Returns the clauses after the last `OR` as one node. */
 function branchOf({ nodes, nodesStart, end }: Group): Draft | undefined {
   return nodes.length <= 1 ? nodes[0] : { kind: 'and', nodes, start: nodesStart, end };
 }

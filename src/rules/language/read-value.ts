@@ -21,7 +21,7 @@ import {
 
 type Value = OperatorValues[OperatorName];
 
-/** Reads the value after `name:`. If the value cannot be read, reports it and returns `undefined`. */
+/** If the value cannot be read, reports a problem and returns `undefined`. */
 export function readValue(
   reader: RuleReader,
   name: OperatorName,
@@ -41,7 +41,6 @@ export function readValue(
   return syntax.parse(written) ?? reader.report(syntax.problem(written, span, reader.text));
 }
 
-/** Reads a value that is a word or a quoted string. */
 function readPlain(reader: RuleReader, name: OperatorName, kind: ValueKind): string | undefined {
   const { text, at: start, unit } = reader;
   if (unit === QUOTE) return readQuotedValue(reader, name);
@@ -86,7 +85,7 @@ interface ValueSyntax {
   problem(written: string, span: Span, rule: string): Problem;
 }
 
-/** The syntax of the kinds of values that cannot be any text. Kinds that are not listed accept any text. */
+/** Kinds of values that are not listed accept any text. */
 const SYNTAX: { readonly [Kind in ValueKind]?: ValueSyntax } = {
   id: {
     parse: written => (/^\d+$/.test(written) ? written : undefined),
@@ -207,7 +206,7 @@ function badLanguage(written: string, span: Span): Problem {
   );
 }
 
-/** Returns the problem of an unknown value. It lists the allowed values, as the service's message does. */
+/** Lists the allowed values, as the service's message does. */
 function unknownValue(
   operator: 'is' | 'has',
   written: string,

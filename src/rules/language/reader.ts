@@ -86,10 +86,6 @@ export class RuleReader {
     );
   }
 
-  /**
-   * Reads the quoted text that starts at `at`. Returns the text inside the quotes, or `undefined` if the
-   * quotes are not closed.
-   */
   readQuoted(): string | undefined {
     const { text, at } = this;
     const end = quotedEnd(text, at);

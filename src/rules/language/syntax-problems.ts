@@ -144,8 +144,8 @@ export function cannotParse(
 }
 
 /**
- * Returns the problem of unclosed groups. `count` is how many groups are open at the end of the text. `open`
- * is the position of the innermost group.
+ * @param open The position of the innermost open group.
+ * @param count How many groups are open at the end of the text.
  */
 export function unclosedGroup(text: string, open: number, count: number): Problem {
   const end = text.length;
@@ -196,9 +196,7 @@ export function explicitAnd(text: string, span: Span): Problem {
   );
 }
 
-/**
- * Returns the problem of an unknown operator. `whole` is the clause with its value, as far as it was read.
- */
+/** @param whole The clause with its value, as far as it was read. */
 export function unknownField(text: string, span: Span, whole: Span): Problem {
   const name = text.slice(span.start, span.end);
   const known = [...operatorNames.keys(), ...deprecatedOperators.keys(), 'is', 'has'];
@@ -281,7 +279,6 @@ function quotesAround(text: string, open: number, character: string): Suggestion
   return { label: `use \`"${shorten(inner)}"\``, edits, certain: true };
 }
 
-/** Suggests quotes for a word that starts with a symbol. */
 function inQuotes(text: string, start: number): Suggestion | undefined {
   const end =
     start + (text.slice(start, start + MAX_CHARACTERS).split(/[\s"()]/, 1)[0] as string).length;

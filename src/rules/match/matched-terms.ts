@@ -7,13 +7,12 @@ import type { Span } from '../tree.js';
 import { type Explanation, explainMatch } from './explain-match.js';
 
 export interface MatchedTerms {
-  /** The clauses that decided the result. */
   readonly clauses: readonly string[];
   /** Returns the spans of `text` that match the words and tags of `clauses`. */
   spansIn(text: string): readonly Span[];
 }
 
-/** Returns the clauses that made a rule match a post. The rule must be valid. */
+/** The rule must be valid. */
 export function matchedTerms(rule: string, activity: Activity, product: RuleProduct): MatchedTerms {
   const clauses = [...new Set(decisiveClauses(explainMatch(rule, activity, { product })))];
   const dialect = dialectOf(product);

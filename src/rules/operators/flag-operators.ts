@@ -30,7 +30,6 @@ const HAS: { readonly [V in HasValue]: PostTest } = {
 export const isValues: readonly IsValue[] = Object.keys(IS) as IsValue[];
 export const hasValues: readonly HasValue[] = Object.keys(HAS) as HasValue[];
 
-/** Other spellings of `has:` values, with the usual spelling. */
 export const hasAliases: ReadonlyMap<string, HasValue> = new Map([
   ['media_link', 'media'],
   ['video_link', 'videos'],

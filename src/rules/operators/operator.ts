@@ -30,7 +30,6 @@ export interface OperatorSpec {
 
 export type PostTest = (post: RulePost) => boolean;
 
-/** The terms that a post must have to match a clause. */
 export interface RequiredTerms {
   /** Terms that every matching post has. If the list is empty, no such term is known. */
   readonly required: readonly string[];
@@ -68,10 +67,8 @@ export type OperatorIndex =
   | { readonly kind: 'trigrams'; readonly of: 'text' | 'links' }
   | { readonly kind: 'flags'; readonly flags: { readonly [value: string]: PostTest } };
 
-/** Reads the values of a post that an operator tests for equality. */
 export type ReadKeys = (fields: PostFields, dialect: Dialect) => readonly string[];
 
-/** The properties of an operator that have defaults. */
 export type RuleOperatorOptions = Partial<Pick<OperatorSpec, 'search' | 'alone' | 'aliases'>>;
 
 export function specOf(

@@ -167,7 +167,6 @@ export const ruleOperators: {
  */
 export const operators: { readonly [Name in OperatorName]: OperatorSpec } = ruleOperators;
 
-/** Maps current names and aliases to current names. */
 export const operatorNames: ReadonlyMap<string, OperatorName> = new Map(
   (Object.keys(operators) as OperatorName[]).flatMap(name =>
     [name, ...operators[name].aliases].map(written => [written, name] as const),

@@ -118,7 +118,6 @@ export function countOperator(
   };
 }
 
-/** The operator `sample:`, which selects a percentage of all posts. */
 export const sample: RuleOperator<number> = {
   ...specOf('percent', 'a fraction of all posts, before the rest of the rule', { alone: 'no' }),
   test:
@@ -129,7 +128,7 @@ export const sample: RuleOperator<number> = {
   frequency: word => word,
 };
 
-/** Assigns a post to one of 100 equal parts, 0 to 99. The part depends only on the post's id. */
+/** The part, 0 to 99, depends only on the post's id. */
 function hundredthOf(id: string): number {
   let hash = hashText(HASH_START, id);
   hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);

@@ -1,4 +1,3 @@
-/** The classes that the tokeniser uses for code units. */
 export const SPACING = 0;
 /** Punctuation and symbols. They end a token and are not part of any token. */
 export const WORD_SEPARATOR = 1;
@@ -34,7 +33,7 @@ export interface CharacterTable {
 let classes: Uint8Array | undefined;
 const folds: { [A in Accents]?: Uint16Array } = {};
 
-/** Returns the character tables. They are built on first use, which takes some tens of milliseconds. */
+/** The tables are built on first use, which takes some tens of milliseconds. */
 export function characterTable(accents: Accents): CharacterTable {
   classes ??= buildClasses();
   folds[accents] ??= buildFolds(classes, accents);

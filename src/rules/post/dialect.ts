@@ -32,7 +32,7 @@ const STREAMS: Dialect = {
   allOperators: true,
 };
 
-/** Returns the dialect of a product. Historical jobs and replay have the same dialect. */
+/** Historical jobs and replay have the same dialect. */
 export function dialectOf(product: RuleProduct): Dialect {
   return product === 'search' ? SEARCH : STREAMS;
 }

@@ -36,10 +36,7 @@ export function clausePhrase({ kind, text }: TextClause, dialect: Dialect): Phra
   return kind === 'keyword' && words.words.length > 0 ? words : phraseOf(text, dialect);
 }
 
-/**
- * Returns whether the tokens contain the phrase. A phrase without words consists of punctuation. The folded
- * text must then contain it exactly.
- */
+/** A phrase without words consists of punctuation. The folded text must then contain it exactly. */
 export function holdsPhrase(tokens: Tokens, { words, exact }: Phrase): boolean {
   const [first] = words;
   if (first === undefined)

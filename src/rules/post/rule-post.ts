@@ -33,13 +33,11 @@ export class RulePost {
     return this.#parts;
   }
 
-  /** The tokens of the text of each post in `parts`. */
   get texts(): readonly Tokens[] {
     this.#texts ??= this.parts.map(part => tokenise(part.text, this.dialect.accents));
     return this.#texts;
   }
 
-  /** The tokens of two addresses of each link: the address as posted, and its final target. */
   get addresses(): readonly Tokens[] {
     this.#addresses ??= this.#tokens(
       this.parts.flatMap(part => part.links.flatMap(link => [link.expanded, link.unwound])),

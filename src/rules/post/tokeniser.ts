@@ -16,7 +16,6 @@ import {
   WORD_SEPARATOR,
 } from './characters.js';
 
-/** The tokens of a string, and the folded string for comparing exact phrases. */
 export interface Tokens {
   readonly words: readonly string[];
   readonly starts: readonly number[];
@@ -268,7 +267,6 @@ function scannerFor(accents: Accents): Scanner {
 
 const KEYCAP = 0x20e3;
 
-/** Returns whether a unit is a digit, `#` or `*`, which are the bases of keycap emoji. */
 function isKeycapBase(unit: number | undefined): boolean {
   return unit !== undefined && ((unit >= 0x30 && unit <= 0x39) || unit === 0x23 || unit === 0x2a);
 }
