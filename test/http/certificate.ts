@@ -11,7 +11,7 @@ export interface Certificate {
   remove(): void;
 }
 
-/** Creates a self-signed certificate for names such as `DNS:search.example`, with openssl. */
+/** @param names Names with their type, such as `DNS:search.example`. */
 export function makeCertificate(names: readonly string[]): Certificate {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'millrace-certificate-'));
   const [keyFile, file] = [path.join(folder, 'key.pem'), path.join(folder, 'cert.pem')];

@@ -51,10 +51,7 @@ export async function sweepDisk(kept: KeptFiles, options: SweepOptions): Promise
   return hits;
 }
 
-/**
- * Runs without a fault. Also checks the names of the files, and that every resolved step is on
- * disk.
- */
+/** Also checks the names of the files, and that every resolved step is on disk. */
 async function wholeRun(kept: KeptFiles, options: SweepOptions): Promise<Whole> {
   const states: unknown[] = [];
   const calls: string[] = [];

@@ -143,10 +143,7 @@ function bytesOf(hex: string): Buffer {
   return Buffer.from(hex.replaceAll('\\x', ''), 'hex');
 }
 
-/**
- * Returns everything that a process prints. Throws if the process fails or is killed by a signal.
- * The error contains the last printed line, which says where this happened.
- */
+/** @throws if the process fails. The error contains the last printed line, which says where. */
 export async function stdoutOf(command: string, given: readonly string[]): Promise<string> {
   const child = spawn(command, given, {
     stdio: ['ignore', 'pipe', 'pipe'],

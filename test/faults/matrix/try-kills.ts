@@ -152,10 +152,7 @@ export async function cleanChild(run: RowRun, bundle: BundledChild): Promise<Cle
   return { bundle, diskCalls: calls, threadWrites, ms };
 }
 
-/**
- * Chooses the disk call at which a process dies. If worker threads of the pipeline write files,
- * every second process dies at one of their writes.
- */
+/** If worker threads of the pipeline write files, about half of the kills hit one of their writes. */
 function placeOf(call: number, { threadWrites }: CleanChild, random: Random): DiskPlace {
   if (threadWrites === 0 || random.chance(0.5)) return { call, ofThreads: false };
   return { call: random.whole(1, threadWrites), ofThreads: true };

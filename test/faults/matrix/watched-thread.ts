@@ -11,7 +11,7 @@ export interface ThreadCall {
   readonly fd: number;
 }
 
-/** The error that the call throws. The call then has no effect. */
+/** The call throws this error and has no other effect. */
 export interface ThreadFailure {
   readonly message: string;
   readonly code: string | undefined;
