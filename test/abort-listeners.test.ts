@@ -21,7 +21,6 @@ import { LOGIN } from './login.js';
 import { januaryPosts, searchPages } from './search/paged-service.js';
 import { temporaryFolder } from './temporary-folder.js';
 
-/** A signal that is passed to many calls, such as the shutdown signal of a server. */
 let signal: AbortSignal;
 let server: ScriptedServer;
 let acme: Account;

@@ -56,7 +56,7 @@ const ARROWS: Record<string, readonly string[]> = {
   ],
   sinks: ['flow', 'files', 'post', 'tables', ...FOUNDATIONS],
   sources: ['flow', 'files', ...FOUNDATIONS],
-  // This is a separate entry point, so that nothing else loads the NATS client.
+  // `jetstream` is a separate entry point, so that nothing else loads the NATS client.
   jetstream: MACHINERY,
   search: MACHINERY,
   jobs: MACHINERY,
@@ -84,7 +84,6 @@ const ARROWS: Record<string, readonly string[]> = {
   // The conformance check is a client that compares any service with the documentation.
   'command/conformance': [...FOUNDATIONS, 'http', 'post'],
   'service/cli': [...SERVICE_BASE, 'service', 'command/conformance'],
-  // The files at the top of the service combine its families.
   service: [...SERVICE_BASE, 'service'],
   'service/clock': ['base'],
   'service/cache': [],
@@ -133,7 +132,6 @@ function filesIn(folder: string): string[] {
     .map(entry => path.join(entry.parentPath, entry.name));
 }
 
-/** Returns the modules that a file imports or exports from, including types. */
 function importsOf(file: string): string[] {
   const text = readFileSync(file, 'utf8');
   return [...text.matchAll(/(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g)].map(match =>
@@ -157,7 +155,6 @@ function loadedBy(file: string): string[] {
   });
 }
 
-/** Returns everything that is loaded with a file: source files, packages and Node modules. */
 function loadedWith(entry: string): ReadonlySet<string> {
   const loaded = new Set([entry]);
   for (const name of loaded)
@@ -187,7 +184,6 @@ function allows(from: string, to: string): boolean {
   return (ARROWS[entry] ?? []).some(name => target === name || target.startsWith(`${name}/`));
 }
 
-/** Returns groups of files that import each other in a circle, including types. */
 function circlesOf(graph: ReadonlyMap<string, readonly string[]>): string[][] {
   const order = new Map<string, number>();
   const lowest = new Map<string, number>();

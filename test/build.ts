@@ -5,14 +5,13 @@ import manifest from '../package.json' with { type: 'json' };
 
 const root = path.resolve(import.meta.dirname, '..');
 
-/** Bundles the library into a folder other than `dist`. */
 export function buildLibrary(outdir: string): Promise<void> {
   return run('build:library', `--outdir=${outdir}`);
 }
 
 /**
- * Bundles the script of the threads that scan files. This is for library code that is compiled to a
- * folder other than `dist`.
+ * Bundles the script of the threads for library code that is compiled to a folder other than
+ * `dist`.
  */
 export function buildWorker(outfile: string, ...options: readonly string[]): Promise<void> {
   return run('build:worker', `--outfile=${outfile}`, ...options);

@@ -49,7 +49,6 @@ afterEach(() => server.stop());
 
 const acme = (options?: AccountOptions) => scriptedAccount(server, options);
 
-/** Writes the lines to a file and returns a flow of that file. */
 async function linesOf(...lines: readonly string[]) {
   const file = path.join(folder, 'a.jsonl');
   await writeFile(file, lines.join('\n'));
@@ -59,7 +58,6 @@ async function linesOf(...lines: readonly string[]) {
 const query = { query: 'snow', product: '30day' } as const;
 const post = { id: 1, id_str: '1', text: 'x' };
 
-/** Runs a replay of a window of 20 minutes that starts `ageMs` ago. */
 function replayOf(ageMs: number, options: object, signal: AbortSignal | undefined) {
   const from = floorTo(MINUTE, Date.now() - ageMs);
   const window = { fromDate: new Date(from), toDate: new Date(from + 20 * MINUTE) };
@@ -69,7 +67,6 @@ function replayOf(ageMs: number, options: object, signal: AbortSignal | undefine
   });
 }
 
-/** Runs a compliance stream in which each connection sends a damaged record and is then cut. */
 function complianceWith(options: object, signal: AbortSignal | undefined) {
   server.otherwise = response => {
     begin(response);
@@ -98,7 +95,6 @@ const JOB = {
   rules: [{ value: 'coffee' }],
 } as const;
 
-/** All callbacks of public calls, each with a run that triggers it. */
 const RUNS: Readonly<
   Record<string, (callback: Callback, signal?: AbortSignal) => Promise<unknown>>
 > = {

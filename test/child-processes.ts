@@ -12,11 +12,9 @@ const running = new Set<ChildProcess>();
 export const spawn = ((command: string, args: readonly string[], options: object = {}) =>
   keep(nodeSpawn(command, args, { ...options, detached: true }))) as typeof nodeSpawn;
 
-/** Works like `fork` of `node:child_process`, but the child is killed like a child of `spawn`. */
 export const fork = ((script: string, args: readonly string[], options: object = {}) =>
   keep(nodeFork(script, args, { ...options, detached: true }))) as typeof nodeFork;
 
-/** The output of a child process, and how it ended. */
 export interface Ended {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -44,7 +42,6 @@ function keep<Child extends ChildProcess>(child: Child): Child {
   return child;
 }
 
-/** Kills the process groups of all children. */
 export function endChildren(): void {
   for (const { pid } of running) {
     try {

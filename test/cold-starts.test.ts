@@ -8,7 +8,6 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { compileLibrary } from './compile-library.js';
 import { temporaryFolder } from './temporary-folder.js';
 
-/** The compiled library, with one file for each source. */
 let library: string;
 
 beforeAll(async () => {
@@ -32,9 +31,6 @@ const HOOKS = `
 const REGISTER =
   "import { register } from 'node:module'; register('./hooks.mjs', import.meta.url);";
 
-/**
- * Runs a script in a separate process. Returns the packages and the files of `src` that it loads.
- */
 async function loadedBy(args: readonly string[]) {
   const folder = await temporaryFolder();
   await writeFile(path.join(folder, 'hooks.mjs'), HOOKS);
@@ -105,7 +101,6 @@ describe('a small program', () => {
   });
 });
 
-/** A script that starts a service and sends it one search. */
 function firstAnswer(options: string): string {
   return `
     import { createService } from ${moduleOf('service/index.js')};

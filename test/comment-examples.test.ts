@@ -10,10 +10,6 @@ import { compilerOptions, programOf, publicExports } from './public-api.js';
  */
 const ALLOWED = [2304, 2552, 18004, 18046];
 
-/**
- * Returns the `@example` blocks in the comments of public exports, each with the name of its
- * export.
- */
 function examples(): { readonly name: string; readonly text: string }[] {
   return [...publicExports()].flatMap(([name, symbol]) =>
     symbol
@@ -23,7 +19,6 @@ function examples(): { readonly name: string; readonly text: string }[] {
   );
 }
 
-/** Returns import statements for the exports and namespaces that an example uses. */
 function importsFor(text: string): string {
   const names = [...publicExports().keys()];
   const from = (prefix: string, module: string) => {

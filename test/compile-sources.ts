@@ -17,14 +17,12 @@ import { buildWorker } from './build.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The path of the folder with the compiled sources. */
     compiledSources: string;
   }
 }
 
 const root = path.resolve(import.meta.dirname, '..');
 
-/** The files that tests start, and the library files that these import. */
 const ENTRIES = [
   ...['src/index.ts', 'src/service/index.ts', 'src/jetstream/index.ts', 'src/service/cli.ts'],
   'src/command/millrace.ts',

@@ -1,4 +1,3 @@
-/** The test coverage of the files in a folder. */
 export interface FolderCoverage {
   readonly name: string;
   readonly lines: string;
@@ -7,7 +6,6 @@ export interface FolderCoverage {
 
 const HEADING = '## Coverage\n';
 
-/** Replaces the last section of the page with a table of these folders. */
 export function withCoverage(page: string, folders: readonly FolderCoverage[]): string {
   const start = page.indexOf(HEADING);
   const before = start === -1 ? page : page.slice(0, start);

@@ -72,7 +72,6 @@ for (const kind of ['lines', 'statements', 'branches', 'functions'] as const)
   );
 process.exitCode = code;
 
-/** Maps the path of each bundle to the coverage that each of its processes recorded. */
 function bundles(): ReadonlyMap<string, ScriptCoverage[]> {
   const found = new Map<string, ScriptCoverage[]>();
   for (const name of names) {

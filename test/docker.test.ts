@@ -9,7 +9,6 @@ import { type Ended, outputOf, spawn } from './child-processes.js';
 import { packedProject } from './packed-project.js';
 import { blocksOf, pageNamed, root } from './pages.js';
 
-/** An instruction of a Dockerfile. */
 type Instruction = readonly [name: string, value: string];
 
 interface Compose {
@@ -40,7 +39,6 @@ const instructions: readonly Instruction[] = (
   .map(line => [line.split(' ')[0] ?? '', line.slice(line.indexOf(' ') + 1)]);
 const compose: Compose = parse(await readFile(path.join(docker, 'compose.yaml'), 'utf8'));
 
-/** The last stage of the Dockerfile, which becomes the image. */
 const image = instructions.slice(instructions.findLastIndex(([name]) => name === 'FROM'));
 const instruction = (wanted: string) => image.find(([name]) => name === wanted)?.[1] ?? '';
 const wordsOf = (wanted: string): string[] =>
@@ -60,10 +58,6 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/**
- * Adapts a command of the image to this machine. Replaces the port with a free one, and the volume
- * with a folder.
- */
 function here(words: readonly string[]): string[] {
   return words.map(word =>
     word.replaceAll('8080', String(port)).replace(/^\/state$/, path.join(folder, 'state')),

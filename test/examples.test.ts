@@ -19,7 +19,6 @@ import { bySuite, isNightly } from './suite.js';
 import { temporaryFolder } from './temporary-folder.js';
 
 const root = path.resolve(import.meta.dirname, '..');
-/** Whether most examples run a second time. */
 const runsTwice = isNightly;
 let folder: string;
 
@@ -59,7 +58,6 @@ function run(
   return runCommand([script, ...args], behind, env);
 }
 
-/** Runs an example with tsx, as a user does. */
 function runWithTsx(example: string): Promise<Ended> {
   const tsx = createRequire(import.meta.url).resolve('tsx/cli');
   return runCommand([tsx, path.join(root, 'examples', example)]);
@@ -91,7 +89,6 @@ async function linesIn(...names: string[]): Promise<string[]> {
   return (await Promise.all(texts)).flatMap(text => text.trim().split('\n'));
 }
 
-/** Writes a small archive of `minutes` files with about ten generated posts each. */
 async function writeArchive(minutes: number): Promise<string> {
   const archive = path.join(folder, 'archive');
   await mkdir(archive);

@@ -2,7 +2,6 @@ import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { spawn } from './child-processes.js';
 
-/** How a process has ended: it was killed by `kill -9`, or it was done and had no error. */
 export type Ended = 'killed' | 'done';
 
 export interface ChildOptions {
@@ -10,7 +9,6 @@ export interface ChildOptions {
   readonly env?: NodeJS.ProcessEnv | undefined;
 }
 
-/** Runs a script in a process that a test kills. */
 export class KilledChild {
   /** Resolves when the script has printed `started` or has ended. */
   readonly started: Promise<void>;
@@ -77,14 +75,12 @@ export class KilledChild {
   }
 }
 
-/** Measurements of a run that is not killed. */
 export interface CleanRun {
   readonly diskCalls: number;
   /** The approximate time from the first line that the process prints to its end. */
   ms: number;
 }
 
-/** Random numbers for a test. */
 export interface Draws {
   next(): number;
   whole(min: number, max: number): number;
@@ -101,7 +97,6 @@ export interface KillUntilDone {
    * the script has printed `started`
    */
   begun?(child: KilledChild): Promise<unknown>;
-  /** Runs one process to its end and checks what it leaves. */
   attempt?(end: () => Promise<Ended>): Promise<Ended>;
   readonly random: Pick<Draws, 'next'>;
   readonly signal?: AbortSignal | undefined;
@@ -137,7 +132,6 @@ export async function killUntilDone({
 }
 
 export interface Killing extends Required<Pick<KillUntilDone, 'attempt'>> {
-  /** Whether to kill at any time, or just before a call that changes a file. */
   readonly kill: 'random' | 'disk call';
   /** The number of processes that are killed at a disk call. @default 2 */
   readonly kills?: number | undefined;
@@ -146,7 +140,6 @@ export interface Killing extends Required<Pick<KillUntilDone, 'attempt'>> {
   start(dieAt?: number): KilledChild;
 }
 
-/** Starts a script and kills it repeatedly. The last process runs to its end. */
 export async function killAgainAndAgain(
   { kill, kills: wanted = 2, clean, start, attempt }: Killing,
   { random, signal }: { readonly random: Draws; readonly signal: AbortSignal },

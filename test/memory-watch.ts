@@ -18,13 +18,11 @@ export class MemoryWatch {
     return new MemoryWatch(await inUse());
   }
 
-  /** Measures the growth again. Resolves to the largest growth so far, in bytes. */
   async look(): Promise<number> {
     this.grown = Math.max(this.grown, (await inUse()) - this.#before);
     return this.grown;
   }
 
-  /** Measures the growth again. Throws if the largest growth so far is more than `limitBytes`. */
   async mustBeBelow(limitBytes: number): Promise<void> {
     if ((await this.look()) > limitBytes)
       throw new Error(`${this.grown} bytes more in memory than before, of at most ${limitBytes}`);

@@ -129,7 +129,6 @@ async function tried(copy: string, folder: string, mutant: Mutant): Promise<Outc
   }
 }
 
-/** Returns the first failure, or `undefined` if all tests pass. */
 async function failureOf(
   copy: string,
   folder: string,

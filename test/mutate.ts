@@ -5,15 +5,12 @@ import { Random } from './faults/random.js';
 
 /** A small mistake in a source file, with the tests that must notice it. */
 export interface Mutant {
-  /** The source file, such as `src/operators/take.ts`. */
   readonly file: string;
   /** Code that occurs exactly once in the file. */
   readonly from: string;
-  /** The code that replaces `from`. */
   readonly to: string;
   /** One sentence that says what the product does wrong because of the mistake. */
   readonly mistake: string;
-  /** The test files that must fail. */
   readonly tests: readonly string[];
 }
 

@@ -13,7 +13,6 @@ import { isNightly } from './suite.js';
 const exec = promisify(execFile);
 const formats: readonly ('esm' | 'cjs')[] = ['esm', 'cjs'];
 let folder: string;
-/** A project in which the packed library is installed. */
 let project: string;
 
 const tsc = (...args: readonly string[]) =>
@@ -269,7 +268,6 @@ describe('the types of the package', () => {
   );
 });
 
-/** Bundles the script into a new folder. A test can install LMDB next to it. */
 async function bundle(format: Format, external: readonly string[]): Promise<string> {
   const moved = await mkdtemp(path.join(folder, 'moved-'));
   const outfile = path.join(moved, format === 'esm' ? 'bundle.mjs' : 'bundle.cjs');

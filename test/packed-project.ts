@@ -9,7 +9,6 @@ import { root } from './pages.js';
 
 const exec = promisify(execFile);
 export const modules = path.join(root, 'node_modules');
-/** The compiler of `npm run build`. */
 export const TSC = path.join(modules, 'typescript-7/bin/tsc');
 
 export interface PackedProject {
@@ -51,7 +50,6 @@ export async function packedProject({
   return { folder, project };
 }
 
-/** Builds and packs the library in a new folder. Returns the path of the tarball. */
 async function pack(folder: string, hasTypes: boolean): Promise<string> {
   const packed = path.join(folder, 'packed');
   await mkdir(packed);

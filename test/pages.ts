@@ -3,9 +3,7 @@ import path from 'node:path';
 
 export const root = path.resolve(import.meta.dirname, '..');
 
-/** A page of the user documentation. */
 export interface Page {
-  /** The path relative to the repository, such as `src/http/README.md`. */
   readonly name: string;
   readonly text: string;
 }
@@ -23,7 +21,6 @@ const below = (folder: string) =>
     .map(name => path.posix.join(folder, name.replaceAll('\\', '/')))
     .sort();
 
-/** All pages of the user documentation. */
 export const pages: readonly Page[] = [
   ...['README.md', 'examples/README.md'],
   ...below('examples'),
@@ -36,7 +33,6 @@ export function pageNamed(name: string): Page {
   return page;
 }
 
-/** Returns the fenced blocks of one language, in order. */
 export function blocksOf({ text }: Page, language: string): string[] {
   return [...text.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'gms'))].map(
     match => match[1] as string,
@@ -65,9 +61,6 @@ export function tableOf({ name, text }: Page, heading: string, firstColumn: stri
 
 const STAGE_TABLE = /^\| (?:Source|Operator|Sink) \|.*\n\|[-|]+\n((?:\|.*\n)+)/gm;
 
-/**
- * Returns the names of all stages in `src/stages.md`, such as `search`, `dedupe` and `usage.rows`.
- */
 export function listedStages(): readonly string[] {
   return [...pageNamed('src/stages.md').text.matchAll(STAGE_TABLE)]
     .flatMap(([, rows = '']) => rows.trim().split('\n'))
@@ -75,7 +68,6 @@ export function listedStages(): readonly string[] {
     .map(name => name.replace(/\(.*/s, ''));
 }
 
-/** Returns the names in backticks at the start of a cell. */
 export function namesIn(cell: string | undefined): string[] {
   return [...(cell ?? '').matchAll(/`([^`]+)`/g)].map(match => match[1] as string);
 }

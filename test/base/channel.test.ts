@@ -4,12 +4,10 @@ import { describe, expect, it } from 'vitest';
 import { Channel } from '../../src/base/channel.js';
 import { bySuite } from '../suite.js';
 
-/** Yields to the event loop `count` times. */
 async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await setImmediate();
 }
 
-/** Runs `work` and returns the rejections that nobody handled. */
 async function unhandledDuring(work: () => Promise<void>): Promise<readonly unknown[]> {
   const unhandled: unknown[] = [];
   const others = process.listeners('unhandledRejection');
@@ -197,7 +195,6 @@ describe('a channel', () => {
     const waiting = channel.ready(controller.signal);
     controller.abort(reason);
     await expect(waiting).rejects.toBe(reason);
-    // The aborted wait does not affect the channel.
     channel.push(1);
     expect(await channel.ready()).toBe(true);
   });

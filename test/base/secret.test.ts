@@ -34,7 +34,6 @@ describe('a secret', () => {
   });
 });
 
-/** Registers the strings as secrets while `run` runs. */
 function whileSecret<T>(texts: readonly string[], run: () => T): T {
   const release = protect(...texts);
   try {

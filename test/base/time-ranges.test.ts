@@ -13,14 +13,12 @@ const range = fc
   .tuple(fc.nat(30), fc.integer({ min: 1, max: 10 }))
   .map(([from, length]): Window => ({ from, to: from + length }));
 
-/** Returns all integers that the ranges cover. */
 function pointsOf(ranges: readonly Window[]): Set<number> {
   const points = new Set<number>();
   for (const { from, to } of ranges) for (let at = from; at < to; at++) points.add(at);
   return points;
 }
 
-/** Returns whether each range ends before the next one begins. */
 function isOrdered(ranges: readonly Window[]): boolean {
   return ranges.every(({ from, to }, at) => from < to && (ranges[at + 1]?.from ?? to) >= to);
 }

@@ -12,7 +12,6 @@ const commands = await Promise.all(
   Object.entries(COMMANDS).map(async ([name, { load }]) => ({ name, command: await load() })),
 );
 
-/** Returns one table row for each flag, with the commands that accept it. */
 function flagRows(): string[] {
   const rows = new Map<string, { readonly flag: Flag; readonly names: string[] }>();
   const add = (flag: Flag, name: string) => {
@@ -216,7 +215,6 @@ async function scriptOf(
   return command.build({ positionals, options: flags => optionsOf(flags, values), isTerminal });
 }
 
-/** The commands that have `--out`, each with its arguments. */
 const OF_OUT = [
   ['search', ['tea']],
   ['counts', ['tea']],
@@ -226,9 +224,6 @@ const OF_OUT = [
   ['usage', []],
 ] as const;
 
-/**
- * A valid call of each command that has flags. It includes `--out` if the command has this flag.
- */
 const CALLS: Readonly<
   Record<string, readonly [readonly string[], Readonly<Record<string, string>>?]>
 > = {
@@ -255,10 +250,6 @@ async function refusalOf(script: Promise<Script>): Promise<string> {
   );
 }
 
-/**
- * Returns the script of a command as a string that includes the option values. If the command is
- * refused, returns the error message.
- */
 async function outcomeOf(
   ...args: Parameters<typeof scriptOf>
 ): Promise<{ readonly text: string; readonly isRefused: boolean }> {
@@ -268,10 +259,7 @@ async function outcomeOf(
   );
 }
 
-/**
- * Yields each pair of flags of a command. A pair without `--out` is yielded once for each kind of
- * `--out`.
- */
+/** A pair without `--out` is yielded once for each kind of `--out`. */
 function* pairsOfFlags(
   command: Command,
 ): Generator<readonly [Readonly<Record<string, string>>, Flag, Flag]> {
@@ -285,7 +273,6 @@ function* pairsOfFlags(
         yield [out === undefined ? {} : { out }, flag, other];
 }
 
-/** Returns the names of the stages in the command's pipeline. */
 async function stagesOf(...args: Parameters<typeof scriptOf>): Promise<readonly string[]> {
   const { call } = await scriptOf(...args);
   return call.args.flatMap(stage => (stage instanceof Call ? [stage.name] : []));

@@ -53,7 +53,6 @@ function start(...args: string[]) {
   return spawn(process.execPath, [COMMAND, ...args], { env, cwd: folder });
 }
 
-/** Runs a shell script in which `millrace` is a command. */
 function shell(script: string) {
   const head = `set -o pipefail; millrace() { ${process.execPath} ${COMMAND} "$@"; }`;
   return outputOf(spawn('bash', ['-c', `${head}\n${script}`], { env, cwd: folder }));

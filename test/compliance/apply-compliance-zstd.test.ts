@@ -36,7 +36,6 @@ beforeEach(async () => {
 });
 afterEach(() => tombstones.close());
 
-/** Writes the posts as zstd with `files()`. */
 async function write(name: string, some: readonly Activity[]): Promise<string> {
   const file = path.join(archive, name);
   const sink = files({ path: `${archive}/written.jsonl.zst` });

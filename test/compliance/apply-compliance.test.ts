@@ -190,10 +190,6 @@ describe('applyCompliance', () => {
     expect((await readdir(archive)).filter(name => name.endsWith('.tmp'))).toEqual([]);
   });
 
-  /**
-   * Applies tombstones to 40 files and returns the contents of the files. Each file has one post to
-   * remove and one post to keep. The second file is damaged.
-   */
   const appliedToDamaged = async () => {
     const names = Array.from({ length: 40 }, (_, index) => `many/${100 + index}.jsonl`);
     const victim = posts[0]?.[0];

@@ -28,7 +28,6 @@ interface Happened {
   readonly at: number;
 }
 
-/** A server with a compliance stream and its replay. A test adds the events. */
 class ComplianceServer {
   readonly happened: Happened[] = [];
   readonly open: {
@@ -66,7 +65,6 @@ class ComplianceServer {
     onTestFinished(() => clearInterval(timer));
   }
 
-  /** Adds an event and sends it to every open connection. */
   happen(id: number, at: number): void {
     this.happened.push({ id, at });
     for (const one of this.open) this.write(one, textOf({ id, at }));
@@ -77,10 +75,7 @@ class ComplianceServer {
     gzip.flush(constants.Z_SYNC_FLUSH);
   }
 
-  /**
-   * Cuts all connections, and waits until they are closed. When this resolves, clients may already
-   * have reconnected.
-   */
+  /** When this resolves, clients may already have reconnected. */
   async cut(): Promise<void> {
     const all = [...this.open];
     const closed = all.map(({ response }) => once(response, 'close'));
@@ -127,7 +122,6 @@ function acme(options: Partial<AccountOptions> = {}): Account {
   );
 }
 
-/** Starts a run that the test stops when the expected events have arrived. */
 function reading(options: ComplianceOptions = {}, of = acme()) {
   const ids: string[] = [];
   let cursor: Cursor | undefined;

@@ -4,13 +4,11 @@ export function event(value: object): ComplianceEvent {
   return parseComplianceEvent(Buffer.from(JSON.stringify(value)));
 }
 
-/** Creates an event about a post. */
 export function ofPost(kind: string, id: string, at = 1, more: object = {}): ComplianceEvent {
   const status = { id_str: id, user_id_str: '1' };
   return event({ [kind]: { status, timestamp_ms: String(at), ...more } });
 }
 
-/** Creates an event about a user. */
 export function ofUser(kind: string, id: string, at = 1, more: object = {}): ComplianceEvent {
   return event({ [kind]: { id_str: id, timestamp_ms: String(at), ...more } });
 }

@@ -17,10 +17,6 @@ beforeEach(async () => {
 });
 afterEach(() => tombstones.close());
 
-/**
- * Creates a source that delivers two events per run. The first event has a cursor. Each run adds
- * its start position to `opens`.
- */
 function source(opens: unknown[]): Flow<ComplianceEvent> {
   return new Flow(async function* ({ resume }) {
     opens.push(resume);

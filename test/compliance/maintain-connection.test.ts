@@ -28,15 +28,12 @@ interface Message {
 }
 
 const step = fc.record({
-  /** The time before the event happens. */
   pauseMs: fc.nat(100_000),
   /** The time that the transfer takes. If it exceeds `pauseMs`, the stream falls behind. */
   sendMs: fc.nat(60_000),
-  /** The time that the consumer takes for the event. */
   busyMs: fc.nat(30_000),
 });
 
-/** Returns the messages that the service sends: the events, and heartbeats during the pauses. */
 function messagesOf(
   steps: readonly { readonly pauseMs: number; readonly sendMs: number; readonly busyMs: number }[],
 ): Message[] {
@@ -64,7 +61,6 @@ function mustNotBeAhead(
   const delivered = new DeliveredTime();
   let [arrived, read, until] = [START, START, START];
   for (const [index, { sent, sendMs, busyMs, isHeartbeat }] of messages.entries()) {
-    // Messages arrive in order, one after another.
     arrived = Math.max(arrived, sent) + sendMs + (index === stallAt ? stallMs : 0);
     read = Math.max(read, arrived);
     const follow = (time: number | undefined) => {
@@ -165,7 +161,6 @@ describe('the time up to which a compliance connection has delivered everything'
   });
 });
 
-/** Returns a promise and the function that resolves it. */
 function signalled(): [promise: Promise<void>, resolve: () => void] {
   let resolve = () => {};
   const promise = new Promise<void>(settle => {
@@ -181,10 +176,6 @@ describe('a compliance connection', () => {
       `{"delete":{"status":{"id":${n},"id_str":"${n}","user_id":1,"user_id_str":"1"},"timestamp_ms":"${START}"}}`,
   );
 
-  /**
-   * Connects to a server that sends the first event immediately. It sends the others one by one
-   * after `allowed` has resolved.
-   */
   async function connected(events: ConnectionListener['events'], allowed: Promise<void>) {
     const server = await new ScriptedServer().start();
     onTestFinished(() => server.stop());

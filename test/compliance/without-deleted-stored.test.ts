@@ -73,10 +73,6 @@ interface PostParts {
   readonly text: string;
   readonly geo: string;
   readonly versions: readonly string[];
-  /**
-   * The countries in which the post is withheld. `authorWithheld` contains the countries in which
-   * its author is withheld.
-   */
   readonly withheld: unknown;
   readonly authorWithheld: unknown;
   readonly shared: PostParts | undefined;
@@ -106,7 +102,6 @@ const { posts } = fc.letrec<{ posts: PostParts }>(tie => ({
   }),
 }));
 
-/** Returns a JSON member, or nothing if the value is undefined. */
 const member = (key: string, value: unknown) =>
   value === undefined ? '' : `,"${key}":${JSON.stringify(value)}`;
 const WITHHELD = 'withheld_in_countries';

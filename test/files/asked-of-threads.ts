@@ -2,10 +2,6 @@ import { onTestFinished, vi } from 'vitest';
 import type { ThreadCalls } from '../../src/files/thread-calls.js';
 import { EngineThread } from '../../src/files/worker-thread.js';
 
-/**
- * Counts the calls to threads until the test ends. The returned function returns the number of
- * calls of one kind.
- */
 export function askedOfThreads(): (name: keyof ThreadCalls) => number {
   const ask = vi.spyOn(EngineThread.prototype, 'ask');
   onTestFinished(() => ask.mockRestore());

@@ -26,10 +26,6 @@ interface Seen {
   readonly raw: string;
 }
 
-/**
- * Returns the items that the stages read from a file on the main thread. Returns `undefined` if the
- * stages refuse the file.
- */
 async function read(
   file: Buffer,
   plain: 'refuse' | 'pass',
@@ -53,10 +49,6 @@ function fieldsOf(post: Activity): Seen {
   return { id: post.id, tags: [...post.tags], day, raw: post.raw.toString('latin1') };
 }
 
-/**
- * Returns the items that `decodeFile` reads from the same file, or `undefined` if it refuses the
- * file.
- */
 async function decode(
   file: Buffer,
   plain: 'refuse' | 'pass',
@@ -114,7 +106,6 @@ const rules = fc
   .map(all => `[${all.map(([t, i]) => `{"tag":${t},"id":${i},"id_str":"${i}"}`).join(',')}]`);
 const TIME = '"created_at":"Wed Oct 10 20:19:24 +0000 2018"';
 
-/** Generates posts as the service prints them. Some have spaces between members. */
 const post = fc
   .tuple(id, rules, fc.string({ unit: 'grapheme' }), fc.constantFrom('', '', ' '))
   .map(
@@ -122,7 +113,6 @@ const post = fc
       `{${TIME},${s}"id":${s}${BigInt(i)},${s}"id_str":${s}"${i}",${s}"text":${JSON.stringify(text)}${s},${s}"matching_rules"${s}:${s}${r}${s}}`,
   );
 
-/** Generates unusual lines, valid and invalid ones. */
 const oddLine = fc.oneof(
   fc
     .tuple(id, rules)
@@ -172,7 +162,6 @@ const text = fc
 
 const zstd = (content: Buffer) => Buffer.from(compressBlockSync(content, { kind: 'zstd' }));
 
-/** Generates files that are stored in different ways. Some are damaged. */
 const stored = fc
   .tuple(text, fc.nat(nodeZstd ? 14 : 12), fc.nat(), fc.nat(2_000))
   .map(([content, way, at, cut]) => {

@@ -36,7 +36,6 @@ beforeAll(async () => {
 
 const at = (name: string) => path.join(folder, name);
 
-/** Creates one post of each of these sizes. */
 function postsOf(sizes: readonly number[]): Buffer[] {
   return sizes.map((size, index) =>
     Buffer.from(

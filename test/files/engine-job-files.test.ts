@@ -34,7 +34,6 @@ import { withSmallFiles } from './with-small-files.js';
 
 const INFO = '{"info":{"message":"Replay Request Completed with Errors","activity_count":3,';
 
-/** Functions that create a reply to replace the response for a file. */
 const FAULTS: Record<string, (file: ServedFile) => Reply> = {
   cut: ({ gzip }) => whole(gzip.subarray(0, gzip.length / 2)),
   reset: () => response => void response.socket?.resetAndDestroy(),
@@ -65,7 +64,6 @@ const FAULTS: Record<string, (file: ServedFile) => Reply> = {
 interface Fault {
   readonly file: number;
   readonly name: string;
-  /** The number of requests for the file that get the fault. */
   readonly times: number;
 }
 
@@ -75,10 +73,6 @@ interface RunOptions {
   readonly signal?: AbortSignal;
 }
 
-/**
- * Runs the pipeline. Returns its result or error, its verdicts on whether the job is complete, and
- * all files.
- */
 async function run(served: JobServer, out: string, { workers, concurrency, signal }: RunOptions) {
   await mkdir(out, { recursive: true });
   const verdicts: JobVerdict[] = [];
@@ -120,7 +114,6 @@ async function run(served: JobServer, out: string, { workers, concurrency, signa
   return { result, contents, verdicts, fetched: Object.fromEntries(served.fetched) };
 }
 
-/** Resumes from the checkpoint, without the faults. */
 async function runAgain(served: JobServer, out: string, options: RunOptions) {
   served.faults.clear();
   served.fetched.clear();
@@ -136,7 +129,6 @@ async function serve(options: JobServerOptions, faults: readonly Fault[]): Promi
   return served;
 }
 
-/** Starts a server, which runs until the test ends. Returns the outcome of a run without faults. */
 async function withGoodRun(files: readonly ServedFile[], options: RunOptions) {
   const folder = await temporaryFolder();
   const served = await jobServer({ files });
@@ -305,7 +297,6 @@ describe('job files decoded by worker threads', () => {
   });
 });
 
-/** Returns the number of threads of this process, on systems that report it, and otherwise 0. */
 async function threads(): Promise<number> {
   return process.platform === 'linux' ? (await readdir('/proc/self/task')).length : 0;
 }

@@ -61,13 +61,11 @@ interface Options {
   readonly signal?: AbortSignal;
 }
 
-/** Returns the sink for a path: `csv()` if the path contains `.csv`, otherwise `files()`. */
 function sinkOf(template: string): (options: FilesOptions<Routed>) => Sink<Routed, Written> {
   if (!template.includes('.csv')) return files;
   return options => csv({ ...options, columns: ['id', 'posted_at', 'text', 'tag', 'rule_tags'] });
 }
 
-/** Runs the pipeline. Returns its result or error, and all files. */
 async function run(
   paths: readonly string[],
   out: string,
@@ -109,7 +107,6 @@ async function store(folder: string, contents: readonly Buffer[]): Promise<strin
   return paths;
 }
 
-/** Returns the number of threads of this process, on systems that report it, and otherwise 0. */
 async function threads(): Promise<number> {
   return process.platform === 'linux' ? (await readdir('/proc/self/task')).length : 0;
 }

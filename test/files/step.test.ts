@@ -4,7 +4,6 @@ import { throughSteps } from '../../src/files/step.js';
 import type { Cursor, Run } from '../../src/flow/flow.js';
 import { unchecked } from '../unchecked.js';
 
-/** Creates a step that forwards `count` numbers. It adds its name to cursors. */
 function taking(name: string, count: number, log: string[]) {
   return {
     start: ({ resume }: Run) => {

@@ -31,7 +31,6 @@ const SETUP = {
   encodings: [],
 };
 
-/** Creates the decoder for the files of these readers, and tells it how much input to expect. */
 function decoderFor(
   readers: ConstructorParameters<typeof FileDecoder>[1],
   expected = { count: 20, bytes: 1 },

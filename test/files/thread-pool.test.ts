@@ -29,7 +29,6 @@ function threadsOf(size: number, options: { script?: URL; decoding?: Decoding } 
   return new Threads(script, size, { decoding, columns: [IDS], encodings: [] });
 }
 
-/** Creates threads that run this code instead of the engine's script. */
 function threadsWith(code: string, size: number): Threads {
   const script = `import { parentPort, workerData } from 'node:worker_threads';\n${code}`;
   const url = new URL(`data:text/javascript,${encodeURIComponent(script)}`);

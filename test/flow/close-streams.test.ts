@@ -51,7 +51,6 @@ afterEach(async () => {
   expect(unhandled).toEqual([]);
 });
 
-/** Resolves when the condition holds. If it never holds, the test times out. */
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) await sleep(2);
 }
@@ -61,7 +60,6 @@ interface Opened {
   isClosed(): boolean | Promise<boolean>;
 }
 
-/** Sources that deliver one item and then wait. */
 const SOURCES: Readonly<Record<string, () => Opened | Promise<Opened>>> = {
   'a Readable': () => {
     const source = new Readable({ read() {} });

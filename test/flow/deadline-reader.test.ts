@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DeadlineReader } from '../../src/flow/deadline-reader.js';
 
-/** Creates an input whose values arrive when the test sends them. */
 function controlled() {
   const waiting: ((result: IteratorResult<number>) => void)[] = [];
   let closed = 0;

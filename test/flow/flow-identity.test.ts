@@ -33,7 +33,6 @@ import { LOGIN } from '../login.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 
-/** Creates a source that has an identity, as `search` has, and a cursor for each item. */
 function words(query: string, { failAfter }: { readonly failAfter?: number } = {}): Flow<string> {
   return new Flow<string>(
     async function* ({ resume }) {
@@ -134,7 +133,6 @@ describe('the checkpoint of a run that reads from a service', () => {
     return { service, addresses: await service.start() };
   }
 
-  /** Runs a search that fails after `failAfter` posts. */
   const run = (acme: Account, out: string, failAfter = Number.POSITIVE_INFINITY) => {
     let seen = 0;
     return pipeline(

@@ -29,7 +29,6 @@ beforeAll(async () => {
   folder = await temporaryFolder();
 });
 
-/** Writes files that contain one post each. */
 async function store(name: string, posts: readonly (string | Buffer)[]): Promise<string[]> {
   const paths = posts.map((_, index) => path.join(folder, `${name}-${index}.json.gz`));
   for (const [index, post] of posts.entries())
@@ -40,7 +39,6 @@ async function store(name: string, posts: readonly (string | Buffer)[]): Promise
 const postsIn = (paths: readonly string[]) =>
   activities()(jsonLines()(gunzip()(localFiles(paths))));
 
-/** Reads a flow until it fails. */
 async function failing<T>(flow: Flow<T>): Promise<{ items: T[]; error: MillraceError }> {
   const items: T[] = [];
   try {

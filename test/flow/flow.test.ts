@@ -20,10 +20,6 @@ function flowOf<T>(...batches: readonly (readonly T[])[]): Flow<T> {
   });
 }
 
-/**
- * Creates a flow that delivers one item and then waits until its signal fires. `state.closed` is
- * the number of runs that have been closed.
- */
 function stuckFlow(): { flow: Flow<number>; state: { open: number; closed: number } } {
   const state = { open: 0, closed: 0 };
   const flow = new Flow<number>(async function* ({ signal }) {

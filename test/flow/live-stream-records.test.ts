@@ -6,10 +6,6 @@ import { DataError } from '../../src/base/errors.js';
 import { liveRecords } from '../../src/flow/live-stream-records.js';
 import type { LiveConnection } from '../../src/http/live-connection.js';
 
-/**
- * Creates a connection that delivers these bytes in pieces of two bytes. After that, the connection
- * ends or fails.
- */
 function connectionOf(wire: Buffer, cuts: readonly number[], failure?: Error): LiveConnection {
   async function* blocks() {
     let at = 0;

@@ -11,7 +11,6 @@ import { files } from '../../src/sinks/files.js';
 /** `pipeline` without its types, as JavaScript callers see it. */
 const call = pipeline as (...args: unknown[]) => Promise<unknown>;
 
-/** Creates a source that counts how many times it is opened. */
 function source(): { readonly flow: Flow<string>; readonly state: { opened: number } } {
   const state = { opened: 0 };
   const flow = new Flow<string>(async function* () {
@@ -21,7 +20,7 @@ function source(): { readonly flow: Flow<string>; readonly state: { opened: numb
   return { flow, state };
 }
 
-/** Expects an `OptionError` that contains these strings. It must come before any input is read. */
+/** The error must come before any input is read. */
 async function refused(
   option: string,
   args: (flow: Flow<string>) => readonly unknown[],

@@ -137,7 +137,6 @@ describe('pipeline', () => {
   });
 });
 
-/** Returns a promise that never settles, as from a step that ignores its signal. */
 const never = () => new Promise<never>(() => {});
 const stuckFlow = () =>
   new Flow<number>(async function* () {

@@ -22,7 +22,6 @@ const hour = () => ({
   toDate: formatTimestamp(Date.now() - 2 * HOUR),
 });
 
-/** Runs the flow until a wait has started and ended. Returns all waits. */
 async function waitsOf(flow: Flow<unknown>): Promise<readonly Wait[]> {
   const waits: Wait[] = [];
   const over = new AbortController();

@@ -4,7 +4,6 @@ import { describe, expect, it } from 'vitest';
 import { readAhead, workAhead } from '../../src/flow/read-ahead.js';
 import { bySuite } from '../suite.js';
 
-/** Yields to the event loop `count` times. */
 async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await nextTurn();
 }
@@ -101,7 +100,6 @@ describe('workAhead', () => {
   });
 });
 
-/** Creates a source that counts up, and records how far it was read. */
 function numbers(end: number, failure?: Error) {
   const state = { begun: 0, closed: false };
   const input = (async function* () {

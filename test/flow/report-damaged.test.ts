@@ -31,10 +31,6 @@ afterEach(() => server.stop());
 const acme = () => scriptedAccount(server);
 
 const HUGE = `{"id":7,"text":"${'x'.repeat(16 * 1024 * 1024)}"}`;
-/**
- * Damaged records: one without an id, one that is cut, one that is not JSON, and one that is too
- * large.
- */
 const DAMAGED = ['{"text":"no id"}', '{"id":1', 'not JSON', HUGE];
 const short = (record: DamagedRecord) => record.raw.toString().slice(0, 30);
 

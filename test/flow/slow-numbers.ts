@@ -4,10 +4,6 @@ export const turn = () => new Promise<void>(resolve => setImmediate(resolve));
 
 export const range = (length: number) => Array.from({ length }, (_, index) => index);
 
-/**
- * Creates a flow that delivers one number per turn of the event loop. Counts the numbers that are
- * consumed.
- */
 export function slow(length: number): { readonly flow: Flow<number>; readonly state: State } {
   const state: State = { taken: 0, closed: false };
   const flow = new Flow<number>(async function* () {

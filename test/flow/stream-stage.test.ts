@@ -8,7 +8,6 @@ import type { StageStream } from '../../src/flow/stream-stage.js';
 import { take } from '../../src/operators/take.js';
 import { collect } from '../../src/sinks/collect.js';
 
-/** Creates a Transform that calls `act` at the third item and drops all items after it. */
 function atThird(act: (stream: Transform, done: TransformCallback) => void): Transform {
   let count = 0;
   return new Transform({
@@ -22,7 +21,6 @@ function atThird(act: (stream: Transform, done: TransformCallback) => void): Tra
   });
 }
 
-/** Creates a source of numbers that records when it is closed. */
 function numbers({ upTo = Number.POSITIVE_INFINITY, waits = false } = {}) {
   const state = { read: 0, isClosed: false };
   const flow = new Flow<number>(async function* ({ signal }) {
@@ -30,7 +28,6 @@ function numbers({ upTo = Number.POSITIVE_INFINITY, waits = false } = {}) {
       for (let item = 1; item <= upTo; item++) {
         state.read++;
         yield { items: [item] };
-        // Waits, and delivers no further item.
         if (waits && item > 3)
           await new Promise((_, reject) => {
             signal.addEventListener('abort', () => reject(signal.reason), { once: true });

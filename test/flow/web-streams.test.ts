@@ -32,10 +32,6 @@ const numbers = (count: number) =>
     for (let n = 0; n < count; n++) yield { items: [n] };
   });
 
-/**
- * Creates a source that delivers one item and then waits. `closed` resolves to the reason why the
- * run of the source has ended.
- */
 function waiting() {
   let close: (reason: unknown) => void = () => {};
   const closed = new Promise<unknown>(resolve => {

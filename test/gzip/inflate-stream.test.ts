@@ -7,7 +7,6 @@ import { cutAt, cuts } from '../json/cut.js';
 
 const OPTIONS = { plain: 'refuse', maxBytes: 1e6, origin: 'posts.gz' } as const;
 
-/** Inflates blocks. Returns the bytes that were inflated before an error, and the error. */
 function inflate(blocks: readonly Uint8Array[], options: Partial<GzipDecoderOptions> = {}) {
   const decoder = new GzipDecoder({ ...OPTIONS, ...options });
   const out: Buffer[] = [];

@@ -15,7 +15,6 @@ const zstd = (text: string | Buffer) =>
   Buffer.from(compressBlockSync(Buffer.from(text), { kind: 'zstd' }));
 const SKIPPED = Buffer.from([0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]);
 
-/** Returns the bytes that the decoder of blocks inflates, or `undefined` if the decoder fails. */
 async function inBlocks(file: Buffer): Promise<Buffer | undefined> {
   const decoder = new ZstdDecoder({ origin: 'x', maxBytes: Number.POSITIVE_INFINITY });
   const blocks: Buffer[] = [];

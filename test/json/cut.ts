@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { Flow } from '../../src/flow/flow.js';
 
-/** Splits the bytes into blocks at these positions. */
 export function cutAt(bytes: Uint8Array, places: readonly number[]): Uint8Array[] {
   const ends = [...places].sort((a, b) => a - b).concat(bytes.length);
   let start = 0;
@@ -12,7 +11,6 @@ export function cutAt(bytes: Uint8Array, places: readonly number[]): Uint8Array[
   });
 }
 
-/** Generates positions at which to cut bytes of this length. Positions may repeat. */
 export function cuts(length: number): fc.Arbitrary<number[]> {
   return fc.array(fc.nat(length), { maxLength: 12 });
 }
@@ -53,9 +51,6 @@ export async function texts(flow: AsyncIterable<Uint8Array>): Promise<string[]> 
   return (await all(flow)).map(bytes => Buffer.from(bytes).toString());
 }
 
-/**
- * Returns the items that a run delivers before it fails, and the error. Throws if the run succeeds.
- */
 export async function until<T>(flow: AsyncIterable<T>): Promise<{ items: T[]; error: unknown }> {
   const items: T[] = [];
   try {

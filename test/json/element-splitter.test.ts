@@ -170,10 +170,6 @@ describe('ElementSplitter', () => {
 
 const fail = (message: string, at: number) => new Error(`${message} at ${at}`);
 
-/**
- * Returns the position at which the first value in these blocks ends. Returns undefined if the
- * value is incomplete.
- */
 function endIn(blocks: readonly Uint8Array[], maxDepth = 100): number | undefined {
   const value = new ValueEnd(maxDepth, fail);
   let read = 0;
@@ -187,10 +183,7 @@ function endIn(blocks: readonly Uint8Array[], maxDepth = 100): number | undefine
   return undefined;
 }
 
-/**
- * Generates an object or an array. Numbers are excluded, because only the character after a number
- * shows where the number ends.
- */
+/** Numbers are excluded, because only the character after a number shows where the number ends. */
 const value = fc
   .tuple(fc.oneof(fc.array(jsonValue), fc.dictionary(fc.string(), jsonValue)), style)
   .map(([json, look]) => Buffer.from(printJson(json, look).trim()));

@@ -11,9 +11,6 @@ const name = fc.oneof(
   fc.constantFrom('id', 'user_id', 'a.b', 'results', 'valid'),
 );
 
-/**
- * Generates JSON with unusual spacing and escapes, and with numbers that do not fit in a double.
- */
 const json: fc.Arbitrary<string> = fc.letrec(tie => ({
   value: fc.oneof(
     { maxDepth: 4, depthSize: 'small', withCrossShrink: true },
@@ -35,7 +32,6 @@ const json: fc.Arbitrary<string> = fc.letrec(tie => ({
   ),
 })).value as fc.Arbitrary<string>;
 
-/** Generates the JSON of a member name, either plain or with every character escaped. */
 function written(text: string): fc.Arbitrary<string> {
   const escaped = Array.from(text, (_, at) => text.charCodeAt(at).toString(16).padStart(4, '0'));
   return fc.constantFrom(JSON.stringify(text), `"${escaped.map(hex => `\\u${hex}`).join('')}"`);

@@ -5,7 +5,6 @@ import { jsonLike, jsonObject, jsonValue } from '../post/arbitrary-json.js';
 import { printJson, style } from '../post/print-json.js';
 import { bySuite } from '../suite.js';
 
-/** Returns the result of `JSON.parse`, or 'not JSON' if it throws. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

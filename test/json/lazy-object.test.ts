@@ -12,7 +12,6 @@ const asked = fc.array(
   { maxLength: 6 },
 );
 
-/** Returns a member twice: as the lazy view reads it, and as `JSON.parse` reads it. */
 function viewed(document: Buffer, object: LazyObject, name: string) {
   const span = object.span(name);
   const nested = object.object(name);

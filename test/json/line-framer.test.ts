@@ -54,7 +54,6 @@ describe('blank lines between records of LineFramer', () => {
   });
 });
 
-/** A record or a damaged part of a line, with its position. */
 type Found = readonly [
   kind: 'record' | 'damaged',
   text: string,

@@ -9,7 +9,6 @@ import { bySuite } from '../suite.js';
 const NO_LIMIT = { maxBytes: Number.POSITIVE_INFINITY, maxDepth: Number.POSITIVE_INFINITY };
 const RUNS = { numRuns: bySuite(750, 100_000) };
 
-/** Returns whether `JSON.parse` accepts the bytes as an object. */
 function isParsedAsObject(json: Buffer): boolean {
   const text = json.toString();
   try {
@@ -20,7 +19,6 @@ function isParsedAsObject(json: Buffer): boolean {
   }
 }
 
-/** Expects that each of the scans finds the bytes as one record if, and only if, they are valid. */
 function expectSame(json: Buffer): void {
   const expected = isParsedAsObject(json);
   expect([isOneObject(json, 3_000), json.toString()]).toEqual([expected, json.toString()]);
@@ -36,7 +34,6 @@ const object = fc
   .tuple(fc.dictionary(fc.string(), jsonValue), style)
   .map(([json, look]) => printJson(json, look).trim());
 
-/** Bytes with a meaning in JSON. */
 const token = fc.constantFrom(
   ...['{', '}', '[', ']', ',', ':', '"', '\\', ' ', '\t', '\n', '0', '1', '-', '.', 'e', 'E', '+'],
   ...[
@@ -59,7 +56,6 @@ const token = fc.constantFrom(
   ],
 );
 
-/** Generates a document in which bytes were removed, inserted or replaced. */
 const mutated = object.chain(json =>
   fc
     .array(fc.tuple(fc.nat(json.length), fc.nat(3), fc.option(token, { nil: '' })), {

@@ -16,7 +16,6 @@ import { all } from '../json/cut.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 
-/** Delivers these batches, each with a cursor. */
 function source<T>(batches: readonly (readonly T[])[]): Flow<T> {
   return new Flow(async function* ({ resume }) {
     for (let next = Number(resume?.next ?? 0); next < batches.length; next++)

@@ -13,10 +13,6 @@ const content = fc.oneof(
   fc.uint8Array(),
   fc.string({ maxLength: 300 }).map(text => Buffer.from(text.repeat(50))),
 );
-/**
- * Generates a file of one or more gzip members, sometimes followed by zeros. Also returns the
- * content of the file.
- */
 const file = fc
   .tuple(fc.array(content, { minLength: 1, maxLength: 4 }), fc.constantFrom(0, 0, 1, 512))
   .map(([members, zeros]) => ({

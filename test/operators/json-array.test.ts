@@ -7,7 +7,6 @@ import { collectGarbage } from '../collect-garbage.js';
 import { all, blocks, cutAt, cuts, filesOf, until } from '../json/cut.js';
 import { document } from '../json/json-documents.js';
 
-/** Generates a document with an array at the end of a path of keys, among other members. */
 const placed = fc
   .record({
     path: fc.array(fc.oneof(fc.string(), fc.constantFrom('a.b', '__proto__', '0')), {
@@ -29,7 +28,6 @@ const placed = fc
     return { path, array, bytes: Buffer.from(`${s}${text}${s}`) };
   });
 
-/** Delivers a document of 8 MB with 20,001 elements. */
 async function* largeDocument(): AsyncGenerator<Buffer> {
   const element = Buffer.from(`{"id":1050118621198921728,"text":"${'x'.repeat(360)}"},`);
   yield Buffer.from('{"data":{"items":[');

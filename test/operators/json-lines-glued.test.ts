@@ -21,10 +21,6 @@ import { ofPost } from '../compliance/event.js';
 import { linesOf, rawOf } from '../sinks/damaged.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
-/**
- * Records on one line. Each case says which posts are delivered and which part is reported as
- * damaged.
- */
 type Case = readonly [
   name: string,
   line: string,
@@ -37,7 +33,6 @@ const post = (id: number, tag = 'red', text = 'some words') =>
 const A = post(101);
 const B = post(102, 'blue');
 const C = post(103);
-/** A position within the post's text. */
 const CUT = A.indexOf('ords');
 /**
  * `MASKED` is a masked post as `withoutDeleted` writes it. `AS_LONG` is a post with exactly the

@@ -64,7 +64,6 @@ const SINKS = {
     }),
 };
 
-/** Runs the pipeline. Returns the files, the number of dropped posts, and the error. */
 async function run(
   paths: readonly string[],
   matching: Operator<Activity, Activity>,

@@ -11,7 +11,6 @@ import { minimal } from './minimal-post.js';
 import { type AuthorModel, type PostModel, postModel } from './post-model.js';
 import { style } from './print-json.js';
 
-/** Reads every property of an activity and of the posts that are nested in it. */
 function said(activity: Activity | undefined): unknown {
   if (activity === undefined) return undefined;
   const { id, postedAt, text, author, verb, lang, link, matchingRules, tags, edits } = activity;
@@ -31,7 +30,6 @@ function said(activity: Activity | undefined): unknown {
   };
 }
 
-/** Returns the properties that the activity of this post must have. */
 function expected(post: PostModel | undefined): unknown {
   if (post === undefined) return undefined;
   const rules = post.rules ?? [];

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import type { Value } from './print-json.js';
 
-/** Keys that the readers of posts look for, similar keys, and unrelated keys. */
 export const key = fc.oneof(
   fc.constantFrom(
     ...['id', 'id_str', 'user', 'gnip', 'matching_rules', 'created_at', 'postedTime', 'object'],
@@ -46,7 +45,6 @@ export const jsonValue: fc.Arbitrary<Value> = fc.letrec<{ value: Value }>(tie =>
   ),
 })).value;
 
-/** Generates any JSON object without duplicate keys. */
 export const jsonObject: fc.Arbitrary<{ readonly [key: string]: Value }> = object(jsonValue);
 
 function object(value: fc.Arbitrary<Value>): fc.Arbitrary<{ readonly [key: string]: Value }> {

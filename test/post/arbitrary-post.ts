@@ -4,7 +4,6 @@ import { printJson, type Style, style, type Value } from './print-json.js';
 
 type Members = { readonly [key: string]: Value };
 
-/** A post and its JSON document. */
 export interface ArbitraryPost {
   readonly model: PostModel;
   readonly format: 'original' | 'activity_streams';
@@ -14,7 +13,6 @@ export interface ArbitraryPost {
   readonly [fc.toStringMethod]: () => string;
 }
 
-/** Generates a post of either format, in any JSON style. */
 export const arbitraryPost: fc.Arbitrary<ArbitraryPost> = fc
   .tuple(postModel, fc.constantFrom('original' as const, 'activity_streams' as const), style)
   .map(([model, format, look]) => writePost(model, format, look));
@@ -30,7 +28,6 @@ export function writePost(
   return { model, format, json, bytes: Buffer.from(json), [fc.toStringMethod]: () => json };
 }
 
-/** Formats a date as `Wed Oct 10 20:19:24 +0000 2018`. */
 function createdAt(date: Date): string {
   const [day, date2, month, year, time] = date.toUTCString().replace(',', '').split(' ');
   return `${day} ${month} ${date2} ${time} +0000 ${year}`;

@@ -33,7 +33,6 @@ afterAll(async () => {
 
 const scripts = new ScriptRunner();
 
-/** Runs the command in the process that all tests share. */
 function check(variables: NodeJS.ProcessEnv, ...args: readonly string[]): Promise<Ended> {
   const env = { PATH: process.env.PATH, ...variables };
   return scripts.run({ script: CLI, args: ['check', ...args], cwd: process.cwd(), env });

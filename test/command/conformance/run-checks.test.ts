@@ -21,7 +21,6 @@ afterTests(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
-/** Returns the relaxed limits, which have no rates, with these changes. */
 const lifted = (limits: object) => ({ ...limitsOf('relaxed'), ...limits });
 
 async function started(options: ServiceOptions = {}) {
@@ -39,7 +38,6 @@ async function resultsOf(acme: Account, query = 'coffee'): Promise<CheckResult[]
   return results;
 }
 
-/** Returns the failed checks by name. For each, returns the parts of its response that differ. */
 function differing(results: readonly CheckResult[]): Record<string, string[]> {
   const wrong = results.filter(({ result }) => result === 'differs');
   return Object.fromEntries(
@@ -56,7 +54,6 @@ interface Answer {
 
 type Alter = (answer: Answer, request: IncomingMessage, body: string) => void;
 
-/** Opens an account of a service whose responses pass through `alter`. */
 async function altered(alter: Alter, options: ServiceOptions = {}): Promise<Account> {
   const { addresses } = await started(options);
   const server = http.createServer(async (request, response) => {

@@ -15,7 +15,6 @@ const WANTED: WantedMembers = {
 const finder = new MemberFinder(WANTED);
 const values = memberValues(finder);
 
-/** Returns the text of each wanted member that was found. The key is the path of the member. */
 function foundIn(bytes: Buffer, start = 0, end = bytes.length): Record<string, string> | undefined {
   if (!finder.find(bytes, start, end)) return undefined;
   const found: Record<string, string> = {};
@@ -148,9 +147,8 @@ describe('a string of a JSON document', () => {
   });
 
   /**
-   * Puts these bytes into a JSON string, and returns what the finder decodes. They must not contain
-   * quotes, backslashes and control characters. Returns `undefined` if the finder does not decode
-   * them.
+   * The bytes become part of a JSON string, so they must not contain quotes, backslashes or control
+   * characters.
    */
   function decodedBytes(bytes: Uint8Array, mode: keyof typeof DECODED): Buffer | undefined {
     const document = Buffer.concat([Buffer.from('{"text":"'), bytes, Buffer.from('"}')]);
@@ -163,7 +161,6 @@ describe('a string of a JSON document', () => {
     return end === -1 ? undefined : Buffer.from(memory.subarray(0, end));
   }
 
-  /** Returns whether the finder decodes the bytes if and only if they are valid UTF-8. */
   function isExact(bytes: Uint8Array): boolean {
     const found = decodedBytes(bytes, 'plain');
     return isUtf8(bytes) ? found?.equals(bytes) === true : found === undefined;

@@ -15,7 +15,6 @@ import { postModel } from '../post-model.js';
 
 const number = new IdNumber();
 
-/** Returns the id that was read last. */
 function value(): bigint {
   return (BigInt(number.high) << 32n) + BigInt(number.low);
 }
@@ -61,7 +60,6 @@ it.each(['', '0', '01', '-1', 'x1', '18446744073709551616', '9999999999999999999
   },
 );
 
-/** Usually generates the service's spelling of a member, and sometimes a different one. */
 function mostly(usual: readonly string[], ...others: readonly string[]): fc.Arbitrary<string> {
   return fc.oneof(
     { weight: 6, arbitrary: fc.constantFrom(...usual) },

@@ -17,7 +17,6 @@ import { printJson, style, type Value } from '../print-json.js';
 
 const postInBytes = PostInBytes.ofThread() as PostInBytes;
 
-/** Returns the properties that rules read from a post, and from a post that it quotes. */
 function partOf(fields: PostFields): object {
   const { text, hashtags, cashtags, mentions, links, media, isQuote, replyTo } = fields;
   return { text, hashtags, cashtags, mentions, links, media, isQuote, replyTo };
@@ -45,10 +44,7 @@ function outcomeOf(read: () => unknown): unknown {
   }
 }
 
-/**
- * Checks that reading the bytes of a post gives the same values as parsing it. Returns whether the
- * post could be read without being parsed.
- */
+/** Returns whether the post could be read without being parsed. */
 function expectSame(bytes: Buffer): boolean {
   const content = Buffer.concat([Buffer.from('}"\n'), bytes, Buffer.from('\n{"id":"')]);
   let fields: unknown;
@@ -88,7 +84,6 @@ function objectsIn(value: unknown, found: Members[] = []): Members[] {
   return found;
 }
 
-/** Generates posts like those of the service, and posts that the tests of rules use. */
 const somePost = fc.oneof(
   arbitraryPost.map(({ json }: ArbitraryPost) => json),
   fc
@@ -96,7 +91,6 @@ const somePost = fc.oneof(
     .map(([draft, isOriginal]) => (isOriginal ? original : streams)(draft).raw.toString()),
 );
 
-/** Parses JSON with exact ids. */
 function exactly(json: string): unknown {
   return JSON.parse(json, function (this: Members, key, value) {
     const isId = typeof value === 'number' && (key === 'id' || key.endsWith('_id'));
