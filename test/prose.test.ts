@@ -82,7 +82,10 @@ const COMMENT_PHRASES = [
   [String.raw`\bpass(?:es|ed)? on\b`, '"forwards"', 'Posts are passed on without totals.'],
 ] as const;
 
-/** Compiles phrases. A space in a phrase also matches a line break, even within a comment. */
+/**
+ * Compiles each phrase to a regular expression. A space in a phrase also matches a line break, with
+ * the `*` or `//` at the start of the next line of a comment.
+ */
 function compiled(
   phrases: readonly (readonly [phrase: string, instead: string, example: string])[],
 ) {

@@ -4,8 +4,8 @@ import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect, nanos } from '@nats-io/transport-node';
 import { onTask } from './task.js';
 
-// A script that uses only the NATS client and ignores failures. The posts are already in memory,
-// and their ids are known.
+// The peer of `toJetStream`: publishes with only the NATS client, and ignores failures. The posts and
+// their ids are in memory before the measurement starts.
 await onTask(async ({ urls, stream, replicas, inFlight, files }) => {
   const posts = new Map<string, Uint8Array>();
   for (const file of files)

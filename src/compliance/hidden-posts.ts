@@ -140,8 +140,8 @@ const PLACES = {
 } as const;
 
 /**
- * Returns the reason why the whole post must not be shown. If the post may be shown, returns `undefined` and
- * adds its parts that must not be shown to `cleared`. A repost of a hidden post is hidden, too. A post that
+ * Returns the reason why the whole post must not be shown. Otherwise, returns `undefined`, and adds to
+ * `cleared` the spans of the parts that must not be shown. A repost of a hidden post is hidden, too. A post that
  * quotes a hidden post loses the quote.
  */
 function visit(

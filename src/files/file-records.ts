@@ -25,7 +25,7 @@ export interface RecordKind<T = unknown> {
  * The records from which columns are read: the records of a decoded file, or the items of another source.
  */
 export interface Records extends RowBounds {
-  /** The bytes of all records. Empty if the records are items, because each item has separate bytes. */
+  /** The bytes of all records, one after another. Empty if the records are items, which have their own bytes. */
   readonly content: Buffer;
   readonly count: number;
   readonly byteLength: number;

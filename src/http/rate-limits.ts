@@ -122,11 +122,12 @@ interface Counted {
 }
 
 /**
- * A strict sliding window. In any span of `perMs`, no more requests start than the rate allows. No more
- * requests arrive at the service either, if each one arrives within `MAX_TRANSIT_MS` after it was sent.
- * Requests start in the order in which `acquire` was called.
+ * A strict sliding window. `acquire` starts a request, which is then sent and arrives at the service. In any
+ * span of `perMs`, the rate limits the number of requests that start. It also limits the number that arrive,
+ * if each request arrives within `MAX_TRANSIT_MS` after it was sent. Requests start in the order of the calls
+ * of `acquire`.
  *
- * Proof: a request starts only while fewer than `requests` earlier requests can be in the same window. An
+ * Proof for arrivals: a request starts only while fewer than `requests` earlier requests can be in the same window. An
  * earlier request that has not been sent yet may arrive at any time, so it counts in every window. Therefore,
  * of any `requests + 1` requests, the last one started at least `perMs` after one of the others had arrived.
  */

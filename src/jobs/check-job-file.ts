@@ -1,4 +1,4 @@
-// Not a named import, because the bundler would then rename Millrace's own `pipeline`.
+// A default import. For a named import, the bundler would rename Millrace's own `pipeline`.
 import streams from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { DataError } from '../base/errors.js';

@@ -108,7 +108,7 @@ const FIRST_BYTES = 8;
  * exactly.
  */
 const MAX_PACKED = 2 ** 52;
-/** The memory in which ids are packed. A difference takes at most 8 bytes. */
+/** The memory in which a chunk is packed, as differences between its ids. Each takes at most 8 bytes. */
 const packed = Buffer.allocUnsafeSlow(FIRST_BYTES * CHUNK);
 
 /** Reads the text that `IdChunk.text` has returned. Throws an error for any other text. */

@@ -117,6 +117,7 @@ interface Part {
   readonly size: Size;
   /** The number of characters of `grouped`. It is stored, because the rule is compared with many queries. */
   readonly groupedCharacters: number;
+  /** Whether the service accepts the rule as an alternative of an `OR`. */
   readonly isAlternative: boolean;
 }
 

@@ -11,8 +11,8 @@ export interface Span {
 export type RuleNode = Tree<Clause>;
 
 /**
- * A tree whose leaves may be of any type. Drafts of the parser also have leaves for clauses that cannot be
- * read.
+ * A tree whose leaves may be of any type. The trees of the parser also have leaves for clauses that it could
+ * not parse.
  */
 export type Tree<Leaf> = Leaf | And<Leaf> | Or<Leaf> | Not<Leaf>;
 

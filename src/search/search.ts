@@ -39,8 +39,8 @@ import { type OnQueries, packingId, runPacked } from './search-rules.js';
 /** Options for both a search for one query and a search for rules. */
 interface FetchOptions {
   /**
-   * The maximum number of posts in a page, 10 to 500. Larger pages need fewer requests, and requests count
-   * towards the contract.
+   * The maximum number of posts in a page, 10 to 500. With larger pages, fewer requests are needed. The
+   * contract limits the number of requests.
    * @default 500, or `limit` if it is lower
    */
   readonly maxResults?: number | undefined;

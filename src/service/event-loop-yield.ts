@@ -49,7 +49,7 @@ export class EventLoopYield {
   }
 }
 
-/** A limit of real time that all parts of one response share. */
+/** A time limit that all parts of one response share. It uses real time, not the service's clock. */
 export class Deadline {
   readonly #at: number;
 

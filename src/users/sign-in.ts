@@ -111,7 +111,8 @@ export async function signIn(account: Account, options: SignInOptions = {}): Pro
     const token = await requestToken(account, { callback, signal: patience.signal });
     const came = server.verifierOf(token.token);
     const shown = Promise.resolve(signInAddress(account, token, { always })).then(open);
-    // `open` may return only after the user has finished. Therefore, the callback is also awaited directly.
+    // `open` may not return before the user has finished. Therefore, this does not wait for `open` if the
+    // service's callback (`came`) arrives earlier.
     const verifier = await abortable(Promise.race([came, shown.then(() => came)]), patience.signal);
     const access = await accessToken(account, { token, verifier, signal: patience.signal });
     if (store !== undefined) await writeToken(store, owner, access);

@@ -87,8 +87,8 @@ describe('the rate limiter', () => {
     await time.run();
     await Promise.all(all);
     expect(mostIn(starts, SECOND)).toBe(20);
-    // Between ten bursts of twenty requests, the client must wait nine times. Each wait lasts a
-    // full second and a short transfer.
+    // Ten bursts of twenty requests have nine waits between them. Each wait takes a second, plus at
+    // most 10 ms for the transfer of the requests.
     expect(starts.at(-1)).toBeLessThanOrEqual(9 * 1010);
   });
 

@@ -4,14 +4,14 @@ import { isEveryday, isNightly } from '../suite.js';
 import { type Covering, coveringRows, type Domain, type Row, type Rules } from './covering-rows.js';
 
 /**
- * The nightly suite uses another seed every night. Over time, it thus tries further combinations of
- * three and more values.
+ * The nightly suite uses a different seed every night. The rows of each seed cover all pairs of
+ * values, so over time the suite also tries more combinations of three or more values.
  */
 const SEED = isNightly ? (propertySeed(process.env.MILLRACE_SEED) ?? Date.now()) : 1;
 
 /**
  * Combinations of options that together cover all pairs of values, and the ones that the suite
- * runs. The everyday suite runs every fourth.
+ * runs. The everyday suite runs every fourth combination.
  */
 export interface SuiteRows extends Covering {
   readonly tried: readonly { readonly row: Row; readonly number: number }[];

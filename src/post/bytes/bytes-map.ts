@@ -34,8 +34,8 @@ export class BytesMap<T> {
 }
 
 /**
- * Returns the FNV-1a hash of all bytes, four bytes at a time. It covers all bytes, because posts with
- * different rules may end with the same bytes.
+ * Returns a variant of the FNV-1a hash that mixes four bytes at a time. A hash of only the last bytes would
+ * not be enough, because posts with different rules may end with the same bytes.
  */
 function hash(bytes: Uint8Array, start: number, end: number): number {
   let mixed = 0x811c9dc5;

@@ -151,9 +151,9 @@ class Assembler {
 }
 
 /**
- * The layout of the first integer of a test. The lowest bit says whether the gaps between the words (see
- * `gapsOf`) are part of the test. The next bit says whether the clause itself must be compared with the post.
- * The higher bits are the number of words.
+ * The layout of the first integer of a test. Bit 0: whether the test contains the gaps between the words of
+ * the phrase, see `gapsOf`. Bit 1: whether the clause itself must be compared with the post. Higher bits: the
+ * number of words of the phrase.
  */
 const WITH_GAPS = 1;
 const COMPARED = 2;

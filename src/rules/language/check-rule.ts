@@ -151,7 +151,7 @@ interface Summary {
    * clause.
    */
   readonly undisputed: boolean;
-  /** If no clause may be used alone, the positive operator to name in the message. */
+  /** The positive operator that the error message names. Set if no clause may be used on its own. */
   readonly operator?: Leaf | undefined;
   readonly stopWord?: Leaf | undefined;
   readonly inner?: readonly Summary[];

@@ -114,7 +114,7 @@ function lintNegatedBranches(branches: readonly Draft[], warn: Warn): void {
       warn('R103', branch, 'nearly every post passes this alternative, and so the whole group');
 }
 
-/** Warns about negated groups, because the service advises to negate each clause separately. */
+/** Warns about negated groups, because the service recommends negating each clause separately. */
 function lintNegatedGroup(text: string, not: Draft & { kind: 'not' }, warn: Warn): void {
   const group = not.node;
   if (group.kind !== 'or' && group.kind !== 'and') return;

@@ -223,7 +223,10 @@ function unknownValue(
   );
 }
 
-/** Returns the problem of a `has:` value of version 1.0. `has:lang` is replaced by `-lang:und`. */
+/**
+ * Returns the problem of a `has:` value that only version 1.0 of the rule language had. For `has:lang`, the
+ * message suggests `-lang:und`.
+ */
 function deprecatedHas(rule: string, value: string, span: Span): Problem {
   if (value !== 'lang')
     return error(

@@ -60,7 +60,6 @@ export interface SearchResult {
   readonly reached?: SortKey | undefined;
 }
 
-/** Options for counting posts in an archive: the order, the deadline and the signal. */
 export interface CountsOptions {
   /**
    * Whether to count backwards from the end of the window. An incomplete count then covers the newest posts.

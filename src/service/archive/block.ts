@@ -48,8 +48,9 @@ export interface BlockStore {
 }
 
 /**
- * The position of a word in a post. Its value is `TEXT_STRIDE` times the index of the string in the post,
- * plus the index of the word in the string. An index stores many positions, so each is a single number.
+ * The position of a word in a post: `TEXT_STRIDE` times the number of the string in the post, plus the number
+ * of the word in the string, both from 0. It is a single number because an index of an archive stores
+ * millions of positions.
  */
 export type Occurrence = number;
 

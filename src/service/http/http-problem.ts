@@ -31,8 +31,8 @@ export const messageErrorBody: ErrorBody = (message, now) => ({
 });
 
 /**
- * Returns the error body of search. It has a transaction id of 16 hexadecimal digits, of which the first two are
- * zeros.
+ * Returns the error body of the search endpoints. The transaction id looks like the ids of the real service:
+ * 16 hexadecimal digits that begin with two zeros.
  */
 export const searchErrorBody: ErrorBody = (message, now) => ({
   error: {

@@ -73,7 +73,10 @@ function lengthOf(index: u32): u32 {
   return width == 0 ? load<u32>(lengths + (index << 2)) : width;
 }
 
-/** Copies 16 bytes at a time, so up to 15 bytes after the end may be overwritten. */
+/**
+ * Copies `length` bytes, rounded up to a multiple of 16. Both places must therefore have up to 15 more
+ * bytes.
+ */
 // @ts-ignore
 @inline
 function copyBytes(from: usize, to: usize, length: u32): void {

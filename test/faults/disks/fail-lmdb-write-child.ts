@@ -4,8 +4,9 @@ import { syncBuiltinESMExports } from 'node:module';
 import { Random } from '../random.js';
 import { keptByLmdb, type OpenedByLmdb, STEPS, stepsAtOnce } from './kept-by-lmdb.js';
 
-// Arguments: LIBRARY NAME FOLDER SEED AFTER. Changes LMDB's file in all steps, and prints the
-// outcome of each call. After an error, retries the same call (`again`) or closes the file (`end`).
+// Arguments: LIBRARY NAME FOLDER SEED AFTER. Calls all steps of a `kept` object, which change the
+// file of LMDB, and prints the outcome of each call. AFTER tells what to do after an error: `again`
+// retries the same call, `end` closes the file.
 const [library = '', name = '', folder = '', seed = '', after = ''] = process.argv.slice(2);
 const kept = keptByLmdb(name);
 const TRIES = 3;

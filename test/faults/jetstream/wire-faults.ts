@@ -45,9 +45,9 @@ export function plantOnWire(
 }
 
 /**
- * How long the event loop is blocked, in ms. In this time, a reader misses two heartbeats, and a
- * server with short pings disconnects the client. Such a server sends its first ping after up to 2
- * s, and further pings every 0.5 s.
+ * The shortest and the longest time for which the event loop is blocked, in ms. In this time, a
+ * reader misses two heartbeats, and a server with a short ping interval disconnects the client. Such
+ * a server sends its first ping within 2 s, then one every 0.5 s.
  */
 const BLOCK_MS = [4_000, 4_500] as const;
 

@@ -11,7 +11,7 @@ import { committedBytes } from './outputs.js';
 import type { ChildWork, CommitWork } from './pipeline-child.js';
 
 /**
- * The number of files. Threads hold far fewer files at a time, so they are writing during every
+ * Far more files than the threads hold at a time. Therefore, threads are still writing during every
  * commit.
  */
 const FILES = 64;

@@ -45,6 +45,10 @@ export class Remaining {
     return new Set(this.#left(committed).flat());
   }
 
+  /**
+   * Call this before a run. The returned function, called after the run, throws if the run has sent
+   * more requests than it needed for the items that are not in `committed`.
+   */
   expect(committed: ReadonlySet<string>): () => Promise<void> {
     const left = this.#left(committed).length;
     const before = this.#count();
