@@ -259,7 +259,6 @@ export class ValueEnd {
     this.#fail = fail;
   }
 
-  /** Whether a value has begun but has not ended yet. */
   get open(): boolean {
     return this.#inString || this.#inScalar || this.#closers.length > 0;
   }

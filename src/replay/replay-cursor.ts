@@ -106,7 +106,6 @@ function isMinute(date: unknown): boolean {
  * milliseconds.
  */
 const MAX_DIFFERENCE_MS = 2 * MINUTE;
-/** The key of activities without a time. */
 const NO_TIME = Number.NaN;
 
 /**

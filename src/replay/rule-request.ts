@@ -91,7 +91,6 @@ export interface RuleVerdict {
    * response does not say.
    */
   readonly passed: boolean | undefined;
-  /** The reason in the service's words. */
   readonly reason: string | undefined;
 }
 

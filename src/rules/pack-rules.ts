@@ -113,7 +113,6 @@ interface Part {
   readonly rules: Rule[];
   /** The text as one alternative of an `OR`: in parentheses if it has several clauses. */
   readonly grouped: string;
-  /** The size of the rule without parentheses. */
   readonly size: Size;
   /** The number of characters of `grouped`. It is stored, because the rule is compared with many queries. */
   readonly groupedCharacters: number;

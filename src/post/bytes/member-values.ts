@@ -34,7 +34,6 @@ export function memberValues({ bytes, spans }: MemberFinder) {
   const isText = (value: number) => bytes[spans[value]!] === QUOTE;
   const isList = (value: number) => bytes[spans[value]!] === OPEN_ARRAY;
   const isObject = (value: number) => spans[value] !== 0 && bytes[spans[value]!] === OPEN_OBJECT;
-  /** Whether a value is absent, null or an empty string. */
   const isBlank = (value: number) =>
     isText(value) ? endOf(value) === startOf(value) + 2 : isNone(value);
 

@@ -134,7 +134,6 @@ export class Lexicon {
     return watched;
   }
 
-  /** Returns the term's number, or -1 if no rule uses the term. */
   numberOf(term: string): number {
     return this.find(this.#whole, term);
   }

@@ -116,7 +116,6 @@ function readProximity(reader: RuleReader, start: number, text: string): Leaf {
   return reader.unread(start);
 }
 
-/** Reports and skips a clause with a colon that does not follow the name of an operator. */
 function skipColon(reader: RuleReader, start: number): Leaf {
   refuseColon(reader, start, 'a colon may only follow the name of an operator');
   return reader.unread(start);

@@ -7,7 +7,6 @@ const MAX_MILES = 25;
 const MILES_PER_KILOMETRE = 0.621371192;
 const EARTH_RADIUS_MILES = 3958.7613;
 
-/** Reads a circle such as `[longitude latitude 10mi]`. */
 export function readRadius(reader: RuleReader, name: OperatorName): PointRadius | undefined {
   const forms = [NUMBER, NUMBER, DISTANCE];
   const args = readArguments(reader, name, 'lon lat 10mi', forms);
@@ -25,7 +24,6 @@ export function readRadius(reader: RuleReader, name: OperatorName): PointRadius 
   );
 }
 
-/** Reads a box such as `[west south east north]`. */
 export function readBox(reader: RuleReader, name: OperatorName): BoundingBox | undefined {
   const forms = [NUMBER, NUMBER, NUMBER, NUMBER];
   const [w, s, e, n] = readArguments(reader, name, 'west south east north', forms) ?? [];

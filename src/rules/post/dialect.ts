@@ -5,7 +5,6 @@ export type RuleProduct = 'search' | 'historical' | 'replay';
 
 export const RULE_PRODUCTS = ['search', 'historical', 'replay'] as const satisfies RuleProduct[];
 
-/** The properties in which products differ when they read rules and posts. */
 export interface Dialect {
   readonly accents: Accents;
   /** Whether punctuation in a quoted phrase must also be in the post. */
