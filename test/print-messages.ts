@@ -5,17 +5,13 @@ import path from 'node:path';
 import ts from 'typescript';
 import { root } from './pages.js';
 
-/**
- * Returns the text of a string or a template, with `…` for each value. Returns `undefined` for any
- * other node.
- */
 function textOf(node: ts.Node): string | undefined {
   if (ts.isStringLiteral(node) || ts.isNoSubstitutionTemplateLiteral(node)) return node.text;
   if (!ts.isTemplateExpression(node)) return undefined;
   return node.head.text + node.templateSpans.map(({ literal }) => `…${literal.text}`).join('');
 }
 
-/** Returns the messages below a node, in order. A message is a string of at least three words. */
+/** A message is a string of at least three words. */
 function messagesIn(node: ts.Node): readonly string[] {
   const text = textOf(node)?.replaceAll(/\s+/g, ' ').trim();
   const own = text !== undefined && /\p{L} \S+ \p{L}/u.test(text) ? [text] : [];

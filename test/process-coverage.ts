@@ -38,7 +38,6 @@ export interface ScriptCoverage {
   }[];
 }
 
-/** A script that processes and threads ran: its text and its source map. */
 export interface Compiled {
   readonly text: string;
   /** The source map. Its paths of sources are the same as in the coverage data. */
@@ -162,7 +161,6 @@ function countsAt(offsets: readonly number[], { functions }: ScriptCoverage): Fl
   return counts;
 }
 
-/** Returns the index of the first offset that is at least as large as the limit. */
 function firstFrom(offsets: readonly number[], limit: number): number {
   let [low, high] = [0, offsets.length];
   while (low < high) {
@@ -173,7 +171,6 @@ function firstFrom(offsets: readonly number[], limit: number): number {
   return low;
 }
 
-/** The number of lines, statements, branches or functions, and how many of them ran. */
 export interface Ran {
   readonly all: number;
   readonly run: number;
@@ -186,7 +183,7 @@ export interface Totals {
   readonly functions: Ran;
 }
 
-/** Returns the totals of files. A line counts as run if a statement that starts on it has run. */
+/** A line counts as run if a statement that starts on it has run. */
 export function totalsOf(files: readonly FileCoverage[]): Totals {
   const ranOf = (counts: readonly number[]): Ran => ({
     all: counts.length,

@@ -112,7 +112,6 @@ function commentsOf(source: string): string {
   return comments;
 }
 
-/** Returns the phrases found in a text, each with its line and what to write instead. */
 function findPhrases(text: string, phrases = COMPILED): readonly string[] {
   return phrases.flatMap(([phrase, instead]) =>
     [...text.matchAll(phrase)].map(({ 0: found, index }) => {
@@ -136,7 +135,6 @@ const contributing = '.github/CONTRIBUTING.md';
 const TITLE =
   /(?:\b(?:it|test|describe)(?:\.\w+(?:\([^()]*\))?)*|[\])\w]\))\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/g;
 
-/** The titles of each test file, one per line. */
 const titles = readdirSync(path.join(root, 'test'), { recursive: true, encoding: 'utf8' })
   .filter(name => name.endsWith('.test.ts'))
   .map(name => path.posix.join('test', name.replaceAll('\\', '/')))

@@ -9,13 +9,12 @@ const ENTRIES = {
 };
 const config = ts.readConfigFile(path.join(root, 'tsconfig.json'), ts.sys.readFile).config;
 
-/** The compiler options of the repository, which programs in tests use, too. */
 export const compilerOptions = ts.parseJsonConfigFileContent(config, ts.sys, root).options;
 
 /** A cache of parsed files by path, because parsing the library and its types takes seconds. */
 const parsed = new Map<string, ts.SourceFile | undefined>();
 
-/** Creates a TypeScript program of files. Files that are in `texts` need not exist on disk. */
+/** Files that are in `texts` need not exist on disk. */
 export function programOf(
   files: readonly string[],
   texts: ReadonlyMap<string, string> = new Map(),
@@ -70,12 +69,10 @@ export function exportNamed(name: string): ts.Symbol {
   return symbol;
 }
 
-/** Returns the member names of an exported interface, including inherited ones. */
 export function membersOf(name: string): string[] {
   return propertiesOf(exportNamed(name)).map(property => property.name);
 }
 
-/** Returns the `kind` and the other members of each object type in an exported union. */
 export function kindsOf(name: string): Map<string, string[]> {
   const { checker } = checkerOf();
   const type = checker.getDeclaredTypeOfSymbol(exportNamed(name));
@@ -90,7 +87,6 @@ export function kindsOf(name: string): Map<string, string[]> {
   );
 }
 
-/** Returns the strings of an exported union of string literals. */
 export function literalsOf(name: string): string[] {
   const type = checkerOf().checker.getDeclaredTypeOfSymbol(exportNamed(name));
   const members = type.isUnion() ? type.types : [type];

@@ -47,10 +47,6 @@ beforeAll(async () => {
 });
 afterAll(() => tombstones.close());
 
-/**
- * A row of the table: a public call, a misspelt option, the correct option, and the other arguments
- * that the call needs.
- */
 type Row = readonly [
   name: string,
   call: (options: never) => unknown,
@@ -188,7 +184,6 @@ const CALLS: readonly Row[] = [
   ],
 ];
 
-/** Returns the error that a call throws or that its promise rejects with. */
 async function errorOf(call: () => unknown): Promise<unknown> {
   try {
     await call();

@@ -82,7 +82,6 @@ function fail(error: unknown): void {
   process.exitCode = 1;
 }
 
-/** Returns the resources that were added since the list `before`. */
 function added(before: readonly string[], now: readonly string[]): string[] {
   const rest = [...before];
   return now.filter(name => {

@@ -63,7 +63,6 @@ export class ScriptRunner {
   }
 }
 
-/** Returns the text of a stream up to the mark, which is written last. */
 function textUntilMark(stream: Readable): Promise<string> {
   return new Promise(resolve => {
     let text = '';

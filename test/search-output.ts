@@ -18,7 +18,6 @@ export class OutputSearch {
     this.#longest = Math.max(...this.#spellings.map(({ length }) => length));
   }
 
-  /** Starts searching everything that is written to the stream. */
   watch(stream: Pick<Writable, 'write'>): void {
     const write = stream.write.bind(stream) as (...all: unknown[]) => boolean;
     let end = '';

@@ -6,7 +6,6 @@ import { detached } from '../../src/post/detach-from-block.js';
 
 const MEGABYTE = 2 ** 20;
 
-/** Returns a view of the first bytes of a block of this size. */
 function inBlock(text: string, size = MEGABYTE): Buffer {
   const block = Buffer.alloc(size);
   return block.subarray(0, block.write(text));

@@ -4,7 +4,6 @@ import { IdWindow } from '../../src/post/id-window.js';
 import { collectGarbage } from '../collect-garbage.js';
 import { bySuite } from '../suite.js';
 
-/** A simple model of the id window under test, as a list of ids. */
 class Model {
   ids: string[] = [];
   readonly size: number;
@@ -18,10 +17,6 @@ class Model {
   }
 }
 
-/**
- * Generates ids. Most of them are from a small set, so that they repeat, and others are near the
- * limits of the encoding.
- */
 const id = fc.oneof(
   { weight: 5, arbitrary: fc.bigInt({ min: 1n, max: 40n }).map(String) },
   {

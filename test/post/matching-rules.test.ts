@@ -10,7 +10,6 @@ import {
 } from '../../src/post/matching-rules.js';
 import { minimal } from './minimal-post.js';
 
-/** Generates rules as a post lists them. A rule may lack its value, its tag or its id. */
 const rules = fc.array(
   fc
     .record({

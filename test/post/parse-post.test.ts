@@ -94,7 +94,6 @@ function withoutShortIds(value: unknown): unknown {
   );
 }
 
-/** Counts the long numbers in a value, separately for members and for array elements. */
 function longNumbers(value: Value, inArray = false): { keyed: number; listed: number } {
   if (typeof value === 'bigint') {
     const long = String(value).replace('-', '').length >= 16 ? 1 : 0;

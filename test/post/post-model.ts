@@ -64,7 +64,6 @@ export interface RuleModel {
   readonly value: string | undefined;
 }
 
-/** Generates ids up to the largest signed 64-bit integer. Most of them are long. */
 export const postId: fc.Arbitrary<bigint> = fc.oneof(
   { weight: 6, arbitrary: fc.bigInt(10n ** 16n, 2n ** 63n - 1n) },
   { weight: 1, arbitrary: fc.bigInt(1n, 10n ** 16n) },
@@ -110,7 +109,6 @@ const word = fc.constantFrom(
   ...['🍕', '👩‍👩‍👧', '🇩🇪', '#snow', '@jack', '$TWTR', 'https://t.co/abc', '&amp;', "don't", 'a/b'],
 );
 
-/** Generates strings of words, emoji and the strings in `trap`. */
 export const postText: fc.Arbitrary<string> = fc
   .array(
     fc.oneof(
@@ -198,5 +196,4 @@ const postModelWithin = (depth: number): fc.Arbitrary<PostModel> => {
   });
 };
 
-/** Generates any post. Retweets and quotes are nested up to two levels deep. */
 export const postModel: fc.Arbitrary<PostModel> = postModelWithin(2);

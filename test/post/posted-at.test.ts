@@ -8,7 +8,6 @@ const instant = fc.date({
   noInvalidDate: true,
 });
 
-/** Formats a date as posts of the original format do: `Wed Oct 10 20:19:24 +0000 2018`. */
 function createdAt(date: Date): string {
   // `toUTCString` returns `Wed, 10 Oct 2018 20:19:24 GMT`.
   const [name, day, month, year, clock] = date.toUTCString().replace(',', '').split(' ');

@@ -10,7 +10,6 @@ export type Value =
   | readonly Value[]
   | { readonly [key: string]: Value };
 
-/** A JSON style. Each style prints the same value in a different form. */
 export interface Style {
   readonly shuffled: boolean;
   readonly spaced: boolean;
@@ -56,8 +55,8 @@ function isList(value: Value): value is readonly Value[] {
 }
 
 /**
- * Escapes some of the characters. Existing escapes stay unchanged. Either both halves of a
- * surrogate pair are escaped, or none of them.
+ * Existing escapes stay unchanged. Either both halves of a surrogate pair are escaped, or none of
+ * them.
  */
 function escapeSome(json: string, random: () => number): string {
   return json.replace(/\\u[0-9a-f]{4}|\\.|[^"]/gsu, unit => {
@@ -77,7 +76,6 @@ function shuffle<T>(items: T[], random: () => number): void {
   }
 }
 
-/** Returns a generator of numbers from 0 to 1 that depends only on the seed (mulberry32). */
 function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {

@@ -23,7 +23,6 @@ const streams = ['activity-gnacs.jsonl', 'activity-gnip4j.jsonl', 'activity-twee
 
 type Fields = { [key: string]: Fields & string };
 
-/** Computes the values of the accessors from the result of `JSON.parse`. */
 function parsed(post: Fields, original: boolean): object {
   const id = String(original ? post.id_str : post.id?.split(':').at(-1));
   const user = original ? post.user : post.actor;

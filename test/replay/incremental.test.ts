@@ -42,7 +42,6 @@ async function ids(): Promise<string[]> {
   return lines.map(line => JSON.parse(line).id_str).sort();
 }
 
-/** Returns the posts that a replay of all minutes delivers. */
 async function expected(): Promise<string[]> {
   const toDate = new Date(floorTo(MINUTE, service.clock.now() - 31 * MINUTE));
   const posts = await pipeline(replay(acme(), { ...common(), toDate }), collect());

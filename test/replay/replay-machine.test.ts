@@ -6,7 +6,6 @@ import { TIMINGS } from '../../src/replay/replay-timings.js';
 
 const NOW = Date.UTC(2024, 4, 15, 12);
 const RATES = [{ requests: 5, perMs: 5 * MINUTE }];
-/** A window of two hours that ended three hours ago. */
 const WINDOW: Window = { from: NOW - 5 * HOUR, to: NOW - 3 * HOUR };
 const FIRST: Window = { from: WINDOW.from, to: WINDOW.from + 16 * MINUTE };
 
@@ -98,9 +97,7 @@ describe('the next step of the replay state machine', () => {
   });
 });
 
-/**
- * Returns the connections and the duration of a replay. All connections complete, and take no time.
- */
+/** All connections complete and take no time. */
 function completed(minutes: number, machine = machineOf(pastOf(minutes))) {
   let now = NOW;
   const connects: number[] = [];

@@ -10,21 +10,16 @@ export let folder: string;
 
 let addresses: Awaited<ReturnType<Service['start']>>;
 
-/** Creates an account of the service. When the account waits, the service's clock advances. */
+/** When the account waits, the service's clock advances. */
 export function acme(options: Partial<AccountOptions> = {}): Account {
   return account({ ...addresses, timing: timingOf(service), ...options });
 }
 
-/** Starts a service that replaces the current one. */
 export async function startService(options: Partial<ServiceOptions>): Promise<void> {
   service = createService({ limits: 'relaxed', ...options });
   addresses = await service.start(0);
 }
 
-/**
- * Before each test of a file, starts a service with a frozen clock and creates a folder. Stops the
- * service afterwards.
- */
 export function setUpServiceReplay(options: Partial<ServiceOptions>): void {
   beforeEach(async () => {
     await startService({ heartbeatMs: 50, ...options });

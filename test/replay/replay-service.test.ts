@@ -59,7 +59,7 @@ function posts(options: Partial<ReplayOptions> = {}) {
   });
 }
 
-/** Returns a digest of the bytes of each activity, so that failure messages stay readable. */
+/** Returns digests instead of bytes, so that failure messages stay readable. */
 const rawOf = async (flow = posts()) =>
   (await collect<{ raw: Buffer }>()(flow)).map(({ raw }) => digest(raw));
 

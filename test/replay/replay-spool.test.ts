@@ -18,10 +18,6 @@ async function readAll(spool: ReplaySpool): Promise<string[]> {
   return read;
 }
 
-/**
- * Generates blocks that contain records and the bytes between them. Also generates where each batch
- * ends.
- */
 const blocks = fc.array(
   fc.array(
     fc.record({

@@ -156,10 +156,6 @@ describe('the consumer of a replay', () => {
 describe('the folder for the disk buffer of a replay', () => {
   const timings = { firstChunkMs: MINUTE, maxChunkMs: MINUTE };
 
-  /**
-   * Reads posts until this many cursors have arrived, by default all posts. Returns the ids of the
-   * posts and the last cursor.
-   */
   async function deliver(
     flow: ReturnType<typeof posts>,
     resume?: Cursor,

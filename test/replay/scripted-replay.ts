@@ -33,8 +33,8 @@ export function acme(options: Partial<AccountOptions> = {}): Account {
 }
 
 /**
- * Returns the timing of a new process. Waits advance the clock. The only thing that the process
- * shares with earlier processes is the wall clock.
+ * Waits advance the clock. The only thing that the process shares with earlier processes is the
+ * wall clock.
  */
 export function timingOfProcess(clock: { now: number }): Timing {
   const started = clock.now;
@@ -48,7 +48,6 @@ export function timingOfProcess(clock: { now: number }): Timing {
   };
 }
 
-/** Returns a window of `minutes` that ended three hours ago. */
 export function past(minutes: number): Window {
   const to = floorTo(MINUTE, Date.now() - 3 * HOUR);
   return { from: to - minutes * MINUTE, to };
@@ -83,9 +82,6 @@ export async function followedBy(
   return collected(posts(window, options));
 }
 
-/**
- * Before each test of a file, starts a server and creates a folder. Stops the server afterwards.
- */
 export function setUpReplay(): void {
   beforeEach(async () => {
     server = await new ScriptedServer().start();

@@ -7,7 +7,6 @@ import { LOGIN } from '../login.js';
 
 export let server: ScriptedServer;
 
-/** The server of rules that the current test uses. */
 export let stream: RulesStream;
 
 /**
@@ -16,7 +15,6 @@ export let stream: RulesStream;
  */
 export let acme: Account;
 
-/** Before each test of a file, starts a server of replay rules. Stops it afterwards. */
 export function setUpRules(): void {
   beforeEach(async () => {
     server = await new ScriptedServer().start();

@@ -1,7 +1,6 @@
 import type { Service } from 'millrace/service';
 import type { Timing } from '../../src/http/timing.js';
 
-/** Returns a timing that uses the clock of a service. Waits advance the clock. */
 export function timingOf({ clock }: Service): Timing {
   return {
     now: () => clock.now(),

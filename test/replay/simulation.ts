@@ -3,13 +3,11 @@ import type { Rate } from '../../src/http/rate-limits.js';
 import { SeenIds } from '../../src/replay/replay-cursor.js';
 import { ReplayMachine, type ReplayState } from '../../src/replay/replay-machine.js';
 
-/** The result of a replay, compared with the simulated service. */
 export interface SimulatedReplay {
   readonly lost: number;
   readonly doubled: number;
   /** The number of connections beyond the limit of 5 in 5 minutes by the service's clock. */
   readonly overBudget: number;
-  /** The number of posts within the reported gaps. */
   readonly inGaps: number;
   readonly posts: number;
   readonly connects: number;
@@ -18,7 +16,6 @@ export interface SimulatedReplay {
   readonly ended: 'done' | 'gave up';
 }
 
-/** The parts of the replay that a mutant can replace. */
 export interface Parts {
   readonly machine: typeof ReplayMachine;
   readonly seenIds: typeof SeenIds;
@@ -115,7 +112,6 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
         sent.push(...all.filter(() => chance(0.5)));
       } else sent.push(...all);
     }
-    // Some posts arrive twice.
     if (chance(0.1) && sent.length > 0) sent = [...sent, sent[0] as Post];
     const count = sent.length;
     if (chance(faultiness * 0.3)) {
@@ -212,10 +208,7 @@ const receivedOf = (posts: readonly Post[]) => ({
   bytes: POST_BYTES * posts.length,
 });
 
-/**
- * Creates a few posts per minute. One in ten posts has a time outside of the minute in which it is
- * delivered.
- */
+/** One in ten posts has a time outside of the minute in which it is delivered. */
 function postsOf(window: Window, random: () => number): Map<number, Post[]> {
   const posts = new Map<number, Post[]>();
   let id = 1_700_000_000_000_000_000n;
@@ -231,7 +224,6 @@ function postsOf(window: Window, random: () => number): Map<number, Post[]> {
   return posts;
 }
 
-/** Returns a generator of numbers from 0 to 1 (mulberry32). */
 function randomOf(seed: number): () => number {
   let state = seed;
   return () => {

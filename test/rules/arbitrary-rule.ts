@@ -16,7 +16,6 @@ export interface RuleVocabulary {
   readonly words?: readonly string[] | undefined;
   /** The handles and ids of authors. */
   readonly users?: readonly string[] | undefined;
-  /** The ids of posts. */
   readonly ids?: readonly string[] | undefined;
   /** If given, rules contain only operators that this product supports. */
   readonly product?: RuleProduct | undefined;

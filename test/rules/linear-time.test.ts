@@ -48,10 +48,6 @@ test.each(Object.entries(RULES))('checking a rule of %s takes linear time', (_, 
   });
 });
 
-/**
- * Returns a rule in which opening groups make up half of the length. The other half is the content
- * of the innermost group.
- */
 function nested(open: string, inner: string, length: number): string {
   const groups = Math.floor(length / 2 / open.length);
   return `${open.repeat(groups)}${inner.repeat(length / 2 / inner.length)}a${')'.repeat(groups)}`;

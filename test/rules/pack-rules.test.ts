@@ -16,7 +16,6 @@ const queriesOf = (values: readonly string[], options = {}) =>
     options,
   ).map(({ query }) => query);
 
-/** Returns a function that tells whether a query matches a post. */
 function testOf(query: string) {
   const { tree, problems } = checkRule(query, { product: 'search' });
   expect(problems.filter(({ severity }) => severity === 'error')).toEqual([]);

@@ -51,7 +51,6 @@ afterAll(() => service.stop());
 interface Ended {
   readonly posts: readonly Activity[];
   readonly requests: number;
-  /** The number of posts that the service has sent to the run. */
   readonly received: number;
   readonly error: IncompleteError | undefined;
 }
@@ -147,7 +146,6 @@ describe('the budget of a search', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  /** Runs the search again until it is complete. Returns the number of requests. */
   async function untilComplete(sink: () => Sink<Activity, unknown>): Promise<number> {
     let requests = 0;
     const count = () => requests++;

@@ -15,7 +15,6 @@ export const POSTS = januaryPosts(35);
 
 export let server: ScriptedServer;
 
-/** Runs a search. Returns the posts that it delivers, and its result or its error. */
 export async function run(options: Partial<SearchOptions> = {}, settings: AccountOptions = {}) {
   const found: string[] = [];
   let cursor: Cursor | undefined;
@@ -40,13 +39,11 @@ export async function run(options: Partial<SearchOptions> = {}, settings: Accoun
   return { found, cursor, error };
 }
 
-/** Makes the server send this many pages and then the given replies. */
 export function afterPages(pages: number, ...replies: Reply[]): void {
   for (let i = 0; i < pages; i++) server.script.push(searchPages(POSTS));
   server.script.push(...replies);
 }
 
-/** Before each test of a file, starts a server of search pages. Stops it afterwards. */
 export function setUpFaultyServer(): void {
   beforeEach(async () => {
     server = await new ScriptedServer().start();

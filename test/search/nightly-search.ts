@@ -63,19 +63,16 @@ export async function linesIn(folder: string): Promise<string[]> {
 export const idsOf = (lines: readonly string[]) =>
   lines.map(line => JSON.parse(line).id_str).sort();
 
-/** Returns all posts of the window, found by one search. */
 export async function allPosts(toDate: string): Promise<string[]> {
   const posts = await pipeline(search(local(), { ...QUERY, fromDate: FROM, toDate }), collect());
   return posts.map(post => post.raw.toString());
 }
 
-/** Returns the end of the window for a run that starts now. */
 export const searchable = (unit = MINUTE) =>
   formatTimestamp(floorTo(unit, service.clock.now() - MINUTE));
 
 export class Crash extends Error {}
 
-/** Creates an operator that fails after this many posts. */
 export function crashAfter<T>(items: number | undefined) {
   let left = items ?? Number.POSITIVE_INFINITY;
   return tap<T>(() => {
@@ -86,7 +83,6 @@ export function crashAfter<T>(items: number | undefined) {
 export const run = (folder: string, options: Partial<SearchOptions> = {}, crash?: number) =>
   pipeline(search(local(), { ...NIGHTLY, ...options }), crashAfter(crash), files(outputs(folder)));
 
-/** Starts a service before the tests of a file and stops it after them. */
 export function setUpService(): void {
   beforeAll(async () => {
     service = createService({ postsPerMinute: 0.3, limits: 'relaxed' });

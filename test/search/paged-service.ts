@@ -26,7 +26,6 @@ export function januaryPosts(count: number): TestPost[] {
   });
 }
 
-/** Replies with one page of posts and a `next` token. */
 export function searchPages(posts: readonly TestPost[], { gzip = false } = {}): Reply {
   return async (response, request) => {
     const { fromDate, toDate, maxResults, next } = request.params as Record<string, string>;
@@ -52,7 +51,6 @@ export function searchPages(posts: readonly TestPost[], { gzip = false } = {}): 
   };
 }
 
-/** Replies with hourly counts. Each page has `perPage` buckets. */
 export function countPages(perPage: number, { order = 'ascending' } = {}): Reply {
   return (response, request) => {
     const { fromDate, toDate, bucket, next } = request.params as Record<string, string>;
@@ -94,10 +92,7 @@ function tokenOf({ params }: Received, offset: number): string {
   return Buffer.from(JSON.stringify([offset, asText(rest)])).toString('base64');
 }
 
-/**
- * Returns the position that a `next` token stands for. A token is valid only if all other
- * parameters are unchanged.
- */
+/** A token is valid only if all other parameters are unchanged. */
 function placeOf({ params }: Received, next: string | undefined): number | undefined {
   if (next === undefined) return 0;
   const { next: _next, ...rest } = params;

@@ -35,7 +35,6 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** Returns the posts that a search delivers, and the number of its requests. */
 async function taken(options: Parameters<typeof search>[1]) {
   let requests = 0;
   const count = () => requests++;

@@ -25,7 +25,6 @@ export function bytesOf(batches: readonly Batch<Activity>[]): string[] {
   return batches.flatMap(({ items }) => items.map(post => post.raw.toString()));
 }
 
-/** Starts a server before each test of a file and stops it afterwards. */
 export function setUpServer(): void {
   beforeEach(async () => {
     server = await new ScriptedServer().start();

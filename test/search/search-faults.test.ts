@@ -110,7 +110,6 @@ describe('a search that cannot continue', () => {
         expect.stringMatching(/^posts from 202401010000 to 202401\d{6}$/),
       ]);
       expect(incomplete.message).toContain((incomplete.cause as Error).message);
-      // After this, the service has no faults.
       server.otherwise = searchPages(POSTS);
       const rest = await run({ resume: incomplete.cursor as Cursor });
       expect(rest.found).toEqual(POSTS.slice(20).map(post => post.bytes));

@@ -53,7 +53,6 @@ const RULES = [
 const THREE = { rules: RULES, queryLimits: { clauses: 3 }, maxResults: 10, ...WINDOW } as const;
 const PACKED = packRules(RULES, THREE.queryLimits);
 
-/** Makes a separate search for each rule. Returns the ids of the matches, each with its tags. */
 async function oneByOne(
   rules: readonly { readonly value: string; readonly tag: string }[],
 ): Promise<Map<string, string[]>> {
@@ -461,12 +460,10 @@ async function cursorsOf(flow: ReturnType<typeof search>): Promise<Cursor[]> {
   return cursors;
 }
 
-/** Returns the end of the window for a run that starts now. */
 function searchable(): string {
   return formatTimestamp(floorTo(MINUTE, service.clock.now() - MINUTE));
 }
 
-/** Returns whether a post is older than `end`. */
 function isBefore(id: string, lines: readonly string[], end: string): boolean {
   const line = lines.find(one => JSON.parse(one).id_str === id) ?? '{}';
   return formatTimestamp(Date.parse(JSON.parse(line).created_at)) < end;

@@ -16,7 +16,6 @@ export const ACME = {
   accessTokenSecret: 'secret',
 } as const satisfies AccountOptions;
 
-/** Creates a delivered job whose list of files is at `listed/results.json` of the server. */
 export function listedJob(url: string): jobs.DeliveredJob {
   return {
     title: 'a job',
@@ -31,7 +30,6 @@ export function listedJob(url: string): jobs.DeliveredJob {
   };
 }
 
-/** Returns the time range of an hour that ended an hour ago. */
 export function pastHour(): { readonly fromDate: Date; readonly toDate: Date } {
   const hour = 3_600_000;
   return { fromDate: new Date(Date.now() - 2 * hour), toDate: new Date(Date.now() - hour) };

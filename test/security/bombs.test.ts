@@ -101,10 +101,7 @@ function maxOf(call: string): number {
   return STREAMS.includes(call) ? MAX_STREAM_MIB : MAX_MIB;
 }
 
-/**
- * Creates a gzip file that contains a string and many MiB of filler. This is fast, because all
- * blocks of filler are equal.
- */
+/** Creating the file is fast, because all blocks of filler are equal. */
 function bomb(start: string, filler: string, mebibytes: number): Buffer {
   const head = Buffer.from(start);
   const block = Buffer.from(filler.repeat(MIB / filler.length));

@@ -7,7 +7,6 @@ import { compiled } from '../compiled.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { spellings } from './secrets.js';
 
-/** Runs a script of this folder and returns its output. */
 async function printedBy(script: string, args: readonly string[]) {
   const file = compiled(path.join(import.meta.dirname, script));
   const child = spawn(process.execPath, [file, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });

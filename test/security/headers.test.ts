@@ -15,7 +15,6 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { SETTINGS } from '../../src/http/settings.js';
 import { ACME } from './acme.js';
 
-/** Starts a server that refuses every request and records its raw bytes. */
 async function recorder(options: AccountOptions = {}) {
   const sent: string[] = [];
   const server = createServer(socket => {

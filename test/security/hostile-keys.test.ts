@@ -35,7 +35,6 @@ function expectClean(...values: readonly unknown[]): void {
       expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
 }
 
-/** Returns the parsed value, or undefined if it is refused with a typed error. */
 function orRefused<Value>(parse: () => Value): Value | undefined {
   try {
     return parse();

@@ -26,9 +26,6 @@ function inBase64(secret: string, before: number): string {
   return bytes.toString('base64').slice(before === 0 ? 0 : 4, whole);
 }
 
-/**
- * Prints a value in every way in which a program might print it. Includes the causes of an error.
- */
 export function show(what: string, value: unknown): void {
   console.log(what, value);
   console.error(inspect(value, { depth: 12, showHidden: true, getters: true }));

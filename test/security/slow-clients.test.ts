@@ -62,9 +62,7 @@ interface Slow {
   readonly ended: Promise<string>;
 }
 
-/** The start of headers that never end. */
 const HEADERS = 'GET /status HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ';
-/** The start of a body that never ends. */
 const BODY =
   'POST /_control/faults HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 60\r\n\r\n{"kind":';
 

@@ -38,13 +38,11 @@ function run(...args: string[]) {
 
 const scripts = new ScriptRunner();
 
-/** Runs a command that ends by itself, in the process that all tests share. */
 function endOf(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   const all = { ...process.env, ...NO_NPM, ...env };
   return scripts.run({ script: CLI, args, cwd: process.cwd(), env: all });
 }
 
-/** Runs the CLI with a command line like the one of npm or of an installed binary. */
 function runAs(command: readonly string[], args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   const child = spawn(process.execPath, [...command, ...args], {
     env: { ...process.env, ...NO_NPM, ...env },

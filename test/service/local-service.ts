@@ -35,7 +35,6 @@ export interface Local {
   counts(parameters: object, product?: string): Promise<Reply>;
   /** Sends any request. Adds credentials if the request has none. */
   ask(path: string, init?: RequestInit): Promise<Reply>;
-  /** Returns all pages of a request. */
   pages(kind: 'search' | 'counts', parameters: object, product?: string): Promise<Page[]>;
 }
 

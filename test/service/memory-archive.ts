@@ -2,7 +2,6 @@ import { floorTo, SEGMENT, type Window } from '../../src/base/time.js';
 import { Activity, type Format } from '../../src/post/activity.js';
 import type { Archive, ArchivedPost, ArchiveQuery } from '../../src/service/archive/archive.js';
 
-/** An archive of posts in a list. A search tests each post. */
 export class MemoryArchive implements Archive {
   readonly format: Format;
   /** The posts, newest first. */
@@ -67,7 +66,6 @@ export class MemoryArchive implements Archive {
   }
 }
 
-/** Creates a short post in the `original` format. */
 export function originalPost(at: number, id: string, text: string): ArchivedPost {
   const createdAt = new Date(at)
     .toUTCString()
@@ -76,7 +74,6 @@ export function originalPost(at: number, id: string, text: string): ArchivedPost
   return { at, id, activity: new Activity(Buffer.from(raw)) };
 }
 
-/** Creates a short post in the `activity_streams` format. */
 export function streamsPost(at: number, id: string, text: string): ArchivedPost {
   const body = JSON.stringify(text);
   const raw = `{"id":"tag:search.example.com,2005:${id}","objectType":"activity","verb":"post","postedTime":"${new Date(at).toISOString()}","body":${body},"actor":{"objectType":"person","id":"id:example.com:7","preferredUsername":"ann","displayName":"Ann"},"object":{"objectType":"note","summary":${body}},"twitter_entities":{"hashtags":[],"urls":[],"user_mentions":[],"symbols":[]},"twitter_lang":"en","gnip":{"urls":[]}}`;

@@ -48,7 +48,6 @@ function outcomeOf(read: () => readonly Id[]): readonly Id[] | string {
   }
 }
 
-/** Returns the ids in a post as the properties of `Activity` return them. */
 function idsOf(bytes: Buffer): readonly Id[] | string {
   return outcomeOf(() => listOf(new Activity(bytes), 0));
 }
@@ -75,7 +74,6 @@ function listOf(activity: Activity, within: number): readonly Id[] {
   });
 }
 
-/** Returns the ids in the model from which a document was printed. */
 function modelIds(model: PostModel, within: number): Id[] {
   const { id, edits, withheldIn = [], author, shared, quoted } = model;
   return [
@@ -92,7 +90,6 @@ function modelIds(model: PostModel, within: number): Id[] {
 
 type Members = Record<string, unknown>;
 
-/** Returns all objects in a document. */
 function objectsIn(value: unknown, found: Members[] = []): Members[] {
   if (typeof value !== 'object' || value === null) return found;
   if (!Array.isArray(value)) found.push(value as Members);
@@ -269,7 +266,6 @@ describe('the ids that a post mentions', () => {
   );
 });
 
-/** Returns whether the bytes are JSON without duplicate keys. */
 function isUniqueJson(bytes: Buffer): boolean {
   const text = bytes.toString();
   try {

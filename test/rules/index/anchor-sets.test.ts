@@ -2,7 +2,6 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { costOfSet, rarestSetAt, secondTerm } from '../../../src/rules/index/anchor-sets.js';
 
-/** Generates sets of terms that are surrounded by other sets, and the frequency of each term. */
 const arbitrarySets = fc.record({
   before: fc.array(fc.nat(9), { maxLength: 3 }),
   sets: fc.array(fc.uniqueArray(fc.nat(9), { minLength: 1, maxLength: 3 }), {

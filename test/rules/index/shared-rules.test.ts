@@ -21,7 +21,6 @@ function match(matcher: SharedMatcher, post: Activity): readonly number[] {
   return matcher.matchBytes(post.raw, 0, post.raw.length) ?? matcher.matchParsed(post);
 }
 
-/** Returns the post that the matcher has matched last, with these matching rules. */
 function withRules(matcher: SharedMatcher, { raw }: Activity, rules: readonly number[]): Activity {
   const bytes = Buffer.alloc(matcher.lengthWith(raw.length, rules));
   matcher.write(raw, 0, raw.length, rules, bytes, 0);

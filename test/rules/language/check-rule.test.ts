@@ -9,7 +9,6 @@ import { bySuite } from '../../suite.js';
 import { unchecked } from '../../unchecked.js';
 import { acceptedRule, arbitraryRule } from '../arbitrary-rule.js';
 
-/** Returns the code and the position of each error in a rule. */
 function errorsOf(text: string, product: RuleProduct = 'replay'): string[] {
   return checkRule(text, { product })
     .problems.filter(({ severity }) => severity === 'error')

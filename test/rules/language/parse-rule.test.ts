@@ -13,7 +13,6 @@ function treeOf(text: string): RuleNode {
   return tree as RuleNode;
 }
 
-/** Prints the tree with all parentheses, to show its structure. */
 function structure(node: RuleNode): string {
   if (node.kind === 'and') return `(${node.nodes.map(structure).join(' & ')})`;
   if (node.kind === 'or') return `(${node.nodes.map(structure).join(' | ')})`;

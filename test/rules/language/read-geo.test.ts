@@ -2,17 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 
-/**
- * Parses a rule with a single clause. Returns the value of the clause, or the codes of the
- * problems.
- */
 function read(text: string): unknown {
   const { tree, problems } = parseRule(text);
   if (tree === undefined) return problems.map(({ code }) => code);
   return 'value' in tree ? tree.value : undefined;
 }
 
-/** Generates numbers with few decimals, as strings. */
 const between = (min: number, max: number) =>
   fc
     .integer({ min: Math.ceil(min * 1000), max: Math.floor(max * 1000) })

@@ -38,10 +38,8 @@ export const PRODUCTS = ['search', 'historical'] as const;
 
 export const USERS = ['karl', 'anna', '12', '345'] as const;
 export const IDS = ['12', '345', '6789'] as const;
-/** The vocabulary for rules. With it, rules match some of the posts. */
 export const VOCABULARY = { words: WORDS, users: USERS, ids: IDS };
 
-/** The content of a post, independent of its format. */
 export interface DraftPost {
   readonly id: string;
   readonly text: string;
@@ -103,7 +101,6 @@ const AUTHOR = {
   home: { country: 'US', region: 'one/two', position: [-122.42, 37.77] },
 } as const;
 
-/** A post that has an author but no other content. */
 export const PLAIN: DraftPost = {
   id: '1050118621198921728',
   text: '',
@@ -227,7 +224,6 @@ function rootText({ text, long, retweeted }: DraftPost): string {
   return long ? `${escaped(text).slice(0, 5)}… https://t.co/x` : escaped(text);
 }
 
-/** Escapes text in the same way as the service. */
 function escaped(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
@@ -380,10 +376,7 @@ function shortUrl(link: DraftLink): string {
   return `https://t.co/${createHash('sha1').update(JSON.stringify(link)).digest('base64url')}`;
 }
 
-/**
- * Returns the members about links. The outermost post lists all links, including those in nested
- * posts.
- */
+/** The outermost post lists all links, including those in nested posts. */
 function enrichments(draft: DraftPost): object {
   const { home } = draft.author;
   return {

@@ -5,7 +5,6 @@ import type { NewPost } from '../../../src/service/index.js';
 import { createService } from '../../../src/service/index.js';
 import { bySuite } from '../../suite.js';
 
-/** Returns the parts of the post's text that match the rule, and the clauses that match. */
 function marked(rule: string, post: NewPost, product: 'search' | 'replay' = 'search') {
   const text = post.text ?? '';
   const [activity] = createService().posts.add(post);

@@ -7,7 +7,6 @@ import { bySuite } from '../../suite.js';
 
 const word = fc.constantFrom('a', 'b', 'c');
 
-/** Yields every way to assign each word to a different token. */
 function* placements(tokens: readonly string[], words: readonly string[]): Generator<number[]> {
   const [first, ...rest] = words;
   if (first === undefined) {

@@ -15,13 +15,11 @@ export const ALWAYS: Window = { from: Date.UTC(2000, 0, 1), to: Date.UTC(2040, 0
 export const infoLine = (count: number) =>
   `{"info":{"message":"Replay Request Completed","sent":"2024-05-01T00:00:00+00:00","activity_count":${count}}}`;
 
-/** Creates a file like those that jobs deliver. */
 export function jobFile(activities: readonly Activity[]): Buffer {
   const lines = activities.map(activity => `${activity.raw}\n`);
   return gzipSync(`${lines.join('')}\n${infoLine(activities.length)}\n`);
 }
 
-/** Creates folders of files, and opens them as archives. The archives are closed after the test. */
 export function archiveFolders() {
   const archives: Archive[] = [];
   afterTests(async () => {

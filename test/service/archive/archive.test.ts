@@ -75,7 +75,6 @@ function rule(text: string): ArchiveQuery {
   return query(tree);
 }
 
-/** Counts the posts that are generated from this call until the end of the test. */
 function countDrafts(): () => number {
   const { draft } = SampleDrafts.prototype;
   let drawn = 0;
@@ -94,7 +93,6 @@ function someUsers(): string[] {
   return authors.flatMap(({ handle, id }) => [handle, id]);
 }
 
-/** Returns all pages. Each page starts after the last post of the page before it. */
 async function pages(archive: Archive, rule: ArchiveQuery, window: Window, limit: number) {
   const found: ReturnType<typeof shown>[] = [];
   let after: SortKey | undefined;

@@ -10,7 +10,6 @@ import { bySuite } from '../../suite.js';
 
 const START = Date.UTC(2024, 4, 1);
 
-/** Creates a block of posts at these times, newest first. */
 function blockOf(times: readonly number[]): Block {
   return {
     count: times.length,
@@ -54,7 +53,7 @@ it('the scan of an archive returns a post at the first moment of a segment in th
 const window = { from: START, to: START + 600 * SECOND };
 const all = { kind: 'and', nodes: [], start: 0, end: 0 } as const;
 
-/** Creates an archive of two blocks. Its posts must be read to be counted. */
+/** The posts must be read to be counted. */
 function archiveOf(times: readonly number[]) {
   const middle = START + 300 * SECOND;
   const newestFirst = times.toSorted((a, b) => b - a);

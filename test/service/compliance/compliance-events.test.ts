@@ -9,7 +9,6 @@ import { MemoryArchive } from '../memory-archive.js';
 import { COMPLIANCE_PATH, localStreams } from '../replay/local-streams.js';
 import { type Event, manyPosts, settings } from './deleted-posts.js';
 
-/** Advances the clock and waits until the service has sent everything that is due. */
 async function moved(service: Service, ms: number): Promise<void> {
   service.clock.advance(ms);
   await service.settled();

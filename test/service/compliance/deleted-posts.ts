@@ -5,14 +5,12 @@ import { NOW } from '../local-service.js';
 import { originalPost } from '../memory-archive.js';
 import { idOf } from '../replay/local-streams.js';
 
-/** Returns the event for a deleted post by user 7. */
 export function deletion(id: string, at = NOW): string {
   return `{"delete":{"status":{"id":${id},"id_str":"${id}","user_id":7,"user_id_str":"7"},"timestamp_ms":"${at}"}}`;
 }
 
 export type Event = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
-/** Creates a post per minute for the two days before `NOW`, by many authors. */
 export function manyPosts(): ArchivedPost[] {
   return Array.from({ length: 2 * 24 * 60 }, (_, i) => {
     const at = NOW - 2 * DAY + i * MINUTE - 56_789;

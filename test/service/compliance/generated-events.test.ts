@@ -12,7 +12,6 @@ import { openSampleArchive } from '../../../src/service/sample/sample-archive.js
 const NOW = Date.UTC(2024, 4, 3);
 const { signal } = new AbortController();
 
-/** Creates a sample archive that counts the posts that its scans read. */
 function countingArchive(): { archive: Archive; read(): number } {
   const archive = openSampleArchive({ now: () => NOW, seed: 'events', postsPerMinute: 0.6 });
   let read = 0;

@@ -1,14 +1,11 @@
 import { local } from '../local-service.js';
 
-/** A page as a simple browser receives it. */
 export interface Page {
   readonly status: number;
   readonly headers: Headers;
   /** The HTML of the page, without the element of the console's own script. */
   readonly text: string;
-  /** The address of the console's script. */
   readonly script: string | undefined;
-  /** The address that the response redirects to. */
   readonly location: string | null;
 }
 
@@ -26,7 +23,6 @@ export interface Browser {
     headers?: Record<string, string>,
   ): Promise<Page>;
   signIn(password?: string): Promise<Page>;
-  /** The form token of the last page. */
   csrf(): string;
 }
 
@@ -75,7 +71,6 @@ export function browse(baseUrl: string): Browser {
 
 const OWN_SCRIPT = /<script src="(\/pages\/script\.js\?v=[0-9a-f]{12})" defer><\/script>/;
 
-/** Returns the text of a page without tags. */
 export function readable(page: string): string {
   return page
     .replaceAll('<wbr>', '')
@@ -89,7 +84,6 @@ export function readable(page: string): string {
     .replace(/\s+/g, ' ');
 }
 
-/** Starts a service and a browser that is signed in to its console. */
 export async function signedIn(...parameters: Parameters<typeof local>) {
   const there = await local(...parameters);
   const browser = browse(there.baseUrl);

@@ -562,7 +562,6 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
 
 /** Elements that only an injection could add. */
 const FOREIGN = 'script:not([src^="/pages/script.js?v="]), img, iframe, object';
-/** A JavaScript expression for the elements that the keyboard can reach. */
 const REACHABLE = `[...document.querySelectorAll('a[href], button, input, select, textarea, summary')]
   .filter(element => element.checkVisibility({ visibilityProperty: true }) && element.type !== 'hidden')`;
 const MARK_FOCUS = `document.activeElement.dataset.focused = getComputedStyle(document.activeElement).outlineStyle`;
@@ -572,11 +571,9 @@ const WIDE = { width: 1280, height: 900 };
 
 interface Site {
   readonly address: string;
-  /** The URL of the last request. */
   last(): URL;
 }
 
-/** Starts a site that is not the service. */
 async function site(body: string, host = '127.0.0.1'): Promise<Site> {
   let last = new URL('http://nothing.example/');
   const server = http.createServer((request, response) => {
@@ -691,7 +688,6 @@ async function signInToConsole(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-/** Expects the page to be no wider than the screen. */
 async function expectToFit(page: Page): Promise<void> {
   const [wanted, there] = await page
     .locator('html')
@@ -699,7 +695,6 @@ async function expectToFit(page: Page): Promise<void> {
   expect([page.url(), wanted]).toEqual([page.url(), there]);
 }
 
-/** Returns the fields and buttons without an accessible name. */
 function namelessFields(page: Page): Promise<string[]> {
   // This is a string, because a function would run in the page, in which nothing of this file is
   // defined.

@@ -17,7 +17,6 @@ const PHONE = { width: 375, height: 740 };
 const SMALL_PHONE = { width: 320, height: 640 };
 const MAX_HEIGHT = 3_000;
 
-/** The pages of the console, each with its primary buttons. */
 const PAGES: readonly (readonly [address: string, primary: readonly string[]])[] = [
   ['/console', []],
   ['/console/explore', ['Search']],
@@ -275,7 +274,6 @@ async function ask(path: string, body?: object): Promise<string> {
   return response.text();
 }
 
-/** Creates many jobs, rules, replays, requests, events and faults. */
 async function fillService(): Promise<void> {
   const now = Date.now();
   const posts = Array.from({ length: 100 }, (_, i) =>

@@ -144,7 +144,6 @@ function namesIn(script: string): string[] {
   return names;
 }
 
-/** Runs a script of the overview with the library from `src` and returns its output. */
 async function runScript(script: string): Promise<unknown[]> {
   const said: unknown[] = [];
   const say = (...values: unknown[]) => said.push(...values);

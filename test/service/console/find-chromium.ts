@@ -10,7 +10,6 @@ const PLACES = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ];
 
-/** Returns the path of Chromium: `MILLRACE_CHROMIUM`, or a default location. */
 export function findChromium(): string | undefined {
   return process.env.MILLRACE_CHROMIUM ?? PLACES.find(place => existsSync(place));
 }

@@ -7,7 +7,6 @@ import { browse, HOSTILE, readable } from './browse.js';
 const TOKEN = 'the-token+of/a~test';
 const LINK = `/console/sign-in?${new URLSearchParams({ token: TOKEN })}`;
 
-/** Starts a service and opens its console with a token. */
 async function withToken() {
   const there = await local([], { token: TOKEN });
   return { ...there, browser: browse(there.baseUrl) };

@@ -13,7 +13,6 @@ interface Seen {
   readonly error: string | undefined;
 }
 
-/** Reads the response up to the end of the connection, like a simple client. */
 function see(baseUrl: string, headers: http.OutgoingHttpHeaders = {}): Promise<Seen> {
   return new Promise((resolve, reject) => {
     const url = `${baseUrl}${SEARCH_PATH}?query=tea&maxResults=500`;

@@ -31,7 +31,6 @@ function linesOf(bytes: Uint8Array): string[] {
 
 const infoOf = (line: string | undefined) => JSON.parse(line ?? '').info;
 
-/** Creates a delivered job. Returns the list of its files, and the files themselves. */
 async function delivered(jobs: LocalJobs, fields?: Record<string, unknown>) {
   const uuid = await jobs.bring('delivered', fields);
   const listing = await jobs.results(uuid);

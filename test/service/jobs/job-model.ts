@@ -19,7 +19,6 @@ interface ModelJob {
   inLine: boolean;
 }
 
-/** A model of the states of jobs. It consists of a list of times and does no I/O. */
 export class JobModel {
   readonly jobs: ModelJob[] = [];
   now: number;
@@ -37,7 +36,6 @@ export class JobModel {
     this.jobs.push({ title, status: 'opened', since: this.now, due, inLine: false });
   }
 
-  /** Returns whether the service accepts the decision. */
   decide(title: string, decision: 'accept' | 'reject'): boolean {
     const job = this.jobs.findLast(({ title: other }) => other === title);
     if (job?.status !== 'quoted') return false;
@@ -47,7 +45,6 @@ export class JobModel {
     return true;
   }
 
-  /** Returns the status of each job by title. Expired jobs are omitted. */
   statuses(): Record<string, string> {
     const live = this.jobs.filter(({ status }) => status !== 'gone');
     return Object.fromEntries(live.map(({ title, status }) => [title, status]));

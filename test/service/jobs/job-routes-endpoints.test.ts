@@ -35,10 +35,6 @@ async function publishedPort(port: number): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/**
- * Creates a job and downloads it. Returns the number of its files, and the origins in its
- * responses.
- */
 async function downloaded(acme: Account) {
   const job = await runJob(acme, {
     title: 'tea',

@@ -5,7 +5,6 @@ import { NOW } from '../local-service.js';
 import { MemoryArchive } from '../memory-archive.js';
 import { DWELL, type LocalJobs, localJobs, POSTS } from './local-jobs.js';
 
-/** Returns the statuses of all listed jobs, by title. */
 async function statuses(jobs: LocalJobs): Promise<Record<string, string>> {
   const list = await jobs.list();
   return Object.fromEntries(list.jobs.map(({ title, status }) => [title, status]));

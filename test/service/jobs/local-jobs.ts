@@ -55,7 +55,6 @@ export interface JobReply {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The message, if the response is an error. */
   readonly message: string | undefined;
 }
 
@@ -68,7 +67,6 @@ export interface LocalJobs {
   ask(path: string, init?: RequestInit): Promise<JobReply>;
   /** Sends a request to create a small job. `fields` replace its properties. */
   post(fields?: Record<string, unknown>): Promise<JobReply>;
-  /** Creates a job and returns its uuid. */
   create(fields?: Record<string, unknown>): Promise<string>;
   job(uuid: string): Promise<JobBody>;
   put(uuid: string, status: unknown): Promise<JobReply>;
@@ -76,7 +74,6 @@ export interface LocalJobs {
   results(uuid: string): Promise<Listing>;
   /** Advances the clock, and waits until all work that has become due is done. */
   move(ms: number): Promise<void>;
-  /** Creates a job and advances it to a state. */
   bring(
     state: 'quoted' | 'accepted' | 'rejected' | 'delivered',
     fields?: Record<string, unknown>,
@@ -103,7 +100,6 @@ export const POSTS: readonly ArchivedPost[] = Array.from({ length: 180 }, (_, i)
   );
 });
 
-/** The request to create a job for the first of the three hours that `POSTS` cover. */
 export const SMALL = {
   publisher: 'twitter',
   dataFormat: 'original',

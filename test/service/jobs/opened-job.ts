@@ -3,7 +3,6 @@ import type { JobRecord } from '../../../src/service/jobs/job-record.js';
 
 export const at = (text: string) => parseTimestamp(text) ?? Number.NaN;
 
-/** The record of a job for nine hours. */
 export const JOB: JobRecord = {
   uuid: 'eff5t4me1j',
   number: 1,

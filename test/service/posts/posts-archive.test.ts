@@ -144,10 +144,7 @@ describe('the given posts of a service', () => {
 });
 
 describe('a search or count with a deadline in an archive of given and other posts', () => {
-  /**
-   * Joins an archive of 400 given posts with another archive. The clock advances each time it is
-   * read.
-   */
+  /** The clock advances each time it is read. */
   async function joined(others: Archive) {
     const posts = added(
       Array.from({ length: 400 }, (_, i) => ({ text: 'tea', postedAt: NOW - (i + 1) * SECOND })),

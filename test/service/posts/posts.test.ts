@@ -255,7 +255,6 @@ describe('posts added to a service', () => {
   });
 });
 
-/** Returns a post without the matching rules that a search adds. */
 function stripped(raw: Buffer): string {
   const post = JSON.parse(raw.toString()) as { matching_rules?: unknown; gnip?: object };
   delete post.matching_rules;

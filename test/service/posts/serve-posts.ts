@@ -11,7 +11,6 @@ afterTests(async () => {
 });
 const stops: (() => Promise<void>)[] = [];
 
-/** Starts a service whose clock is frozen at `NOW`. Returns the service and an account of it. */
 export async function serve(options: ServiceOptions) {
   const service = createService({ limits: 'relaxed', jobDwellMs: 0, ...options });
   stops.push(() => service.stop());
@@ -44,7 +43,7 @@ export async function serve(options: ServiceOptions) {
   return { service, addresses, acme, found, everything, control };
 }
 
-/** Creates the posts of a service whose clock shows `NOW`. Does not start the service. */
+/** Creates the posts without starting the service. */
 export function added(posts: readonly GivenPost[]): Posts {
   const service = createService({ posts: [] });
   service.clock.set(NOW);

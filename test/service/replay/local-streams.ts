@@ -16,7 +16,6 @@ import { MemoryArchive, originalPost } from '../memory-archive.js';
 export const START = Date.UTC(2024, 4, 15, 10, 0);
 export const END = START + 60 * MINUTE;
 
-/** Everything that was received over one connection. */
 export interface Seen {
   readonly status: number;
   readonly headers: http.IncomingHttpHeaders;
@@ -34,13 +33,10 @@ export interface Seen {
 export interface Connection {
   readonly status: number;
   readonly headers: http.IncomingHttpHeaders;
-  /** The text that was received so far. */
   text(): string;
-  /** Resolves when the received text satisfies the condition. */
   until(isEnough: (text: string) => boolean): Promise<string>;
   pause(): void;
   resume(): void;
-  /** Resolves when the connection ends for any reason. */
   end(): Promise<Seen>;
   destroy(): void;
 }
@@ -50,13 +46,11 @@ export interface Streams {
   readonly addresses: Addresses;
   readonly archive: MemoryArchive;
   readonly errors: unknown[];
-  /** Opens a stream without waiting for its end. */
   open(path: string, headers?: http.OutgoingHttpHeaders): Promise<Connection>;
   /** Opens a stream and waits for its end. */
   see(path: string, headers?: http.OutgoingHttpHeaders): Promise<Seen>;
   /** Returns the path of a replay. By default, it replays the whole hour. */
   replayPath(type?: string, from?: number, to?: number): string;
-  /** Adds rules and returns their ids. */
   addRules(...rules: readonly { value: string; tag?: string }[]): Promise<string[]>;
   /** Sends a request about rules. `at` is the part of the path after the label. */
   rules(method: string, at: string, body?: string | object): Promise<Reply>;
@@ -77,10 +71,6 @@ afterTests(async () => {
   for (const service of running.splice(0)) await service.stop();
 });
 
-/**
- * Starts a service with posts in memory and a clock that is frozen at `NOW`. It stops after the
- * test.
- */
 export async function localStreams(
   posts: readonly ArchivedPost[] = [],
   options: ServiceOptions = {},
@@ -196,7 +186,6 @@ function readable(wire: Buffer, headers: http.IncomingHttpHeaders): Buffer {
   return gunzipSync(wire, { finishFlush: constants.Z_SYNC_FLUSH });
 }
 
-/** Creates one post for each minute of the hour. The first post is at the start of the hour. */
 export function hourOfPosts(count = 60, text = (i: number) => `tea number ${i}`): ArchivedPost[] {
   return Array.from({ length: count }, (_, i) =>
     originalPost(START + i * MINUTE, String(1_790_000_000_000_000_000n + BigInt(i)), text(i)),

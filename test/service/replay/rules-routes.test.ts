@@ -24,7 +24,6 @@ interface Body {
   readonly error: { readonly message: string; readonly sent: string };
 }
 
-/** Parses the body of a response. Ids become strings of digits. */
 function bodyOf({ text }: Reply): Body {
   return parseExact(text) as Body;
 }

@@ -21,7 +21,6 @@ import { ALWAYS, addFiles, archivedPost, jobFile, scanAll, shown } from '../arch
 
 const START = Date.UTC(2024, 4, 1, 23, 50);
 
-/** Returns a post with its time moved to `seconds` after `START`. */
 function laterBy(seconds: number, post: Activity): Activity {
   const [day, rest] = new Date(START + seconds * 1000).toUTCString().split(', ');
   const [date, month, year, time] = (rest ?? '').split(' ');

@@ -23,7 +23,6 @@ const prints = (activities: readonly Activity[]) => activities.map(print);
 const served = async (folder: string) =>
   prints((await scanAll(await folders.open(folder))).map(post => post.activity));
 
-/** Writes the posts as zstd with `files()`. */
 async function zstdFile(some: readonly Activity[]): Promise<Buffer> {
   const folder = await folders.make({});
   const sink = files({ path: `${folder}/posts.jsonl.zst` });
@@ -35,7 +34,6 @@ async function zstdFile(some: readonly Activity[]): Promise<Buffer> {
   return readFile(`${folder}/posts.jsonl.zst`);
 }
 
-/** Returns a post to which a long field was added. */
 function padded(post: Activity, noise: string): string {
   return `${post.raw.toString().slice(0, -1)},"noise":"${noise}"}`;
 }

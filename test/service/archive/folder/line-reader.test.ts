@@ -21,10 +21,7 @@ beforeEach(async () => {
   folder = await temporaryFolder();
 });
 
-/**
- * Writes a file with this content, and creates a reader for it. The reader's index contains the
- * size and the modification time that the file has now.
- */
+/** The reader's index contains the size and the modification time that the file has now. */
 async function readerOf(form: IndexedFile['form'], content: Buffer): Promise<LineReader> {
   const file = path.join(folder, 'a.json');
   await writeFile(file, content);

@@ -7,7 +7,6 @@ import { unchecked } from '../../../unchecked.js';
 const asked = (cookie?: string, localPort = 80): IncomingMessage =>
   unchecked<IncomingMessage>({ headers: { cookie }, socket: { localPort } });
 
-/** Returns the cookie of a response, for use in the next request. */
 const cookieOf = (headers: Readonly<Record<string, string>>): string =>
   String(headers['Set-Cookie']?.split(';')[0]);
 
