@@ -21,24 +21,20 @@ import { temporaryFolder } from './temporary-folder.js';
 
 const SOURCE = path.resolve(import.meta.dirname, '../src');
 
-/** Returns whether a path on the page exists. It is relative to `src` or to the repository. */
 const exists = (name: string) =>
   [name, path.join('..', name)].some(file => existsSync(path.join(SOURCE, file)));
 
 const sourceOf = (name: string) => readFileSync(path.join(SOURCE, name), 'utf8');
 
-/** Returns the row of the table that lists the files to change. */
 function rowOf(what: string): string {
   const row = tableOf(architecture, 'Adding to it', 'To add').find(([first]) => first === what);
   if (row === undefined) throw new Error(`src/README.md does not say how to add ${what}`);
   return row[1] as string;
 }
 
-/** Returns the function name for a file, such as `routeByTag` for `route-by-tag.ts`. */
 const functionOf = (file: string) =>
   file.replace(/\.ts$/, '').replace(/-./g, dash => (dash[1] as string).toUpperCase());
 
-/** Returns the files of a folder that define a public function named like the file. */
 const publicFiles = (folder: string) =>
   readdirSync(path.join(SOURCE, folder))
     .filter(file => file.endsWith('.ts') && functionOf(file) in library)
@@ -130,14 +126,9 @@ describe('the architecture page src/README.md', () => {
   });
 });
 
-/** Returns the file names in a part of the page, without their extensions. */
 const filesIn = (text: string) =>
   [...text.matchAll(/`([a-z][\w/-]*)\.ts`/g)].map(match => match[1] as string);
 
-/**
- * Returns the steps of a walk that the page describes, and the paragraph about the other files that
- * the walk uses.
- */
 function walkOf(title: string): { readonly steps: string; readonly onTheWay: string } {
   const [, text = ''] = architecture.text.split(`\n## A walk: ${title}\n`);
   const [section = ''] = text.split('\n## ');

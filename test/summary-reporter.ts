@@ -5,7 +5,6 @@ import type { Reporter, TestModule } from 'vitest/node';
 import { OutputSearch, TEST_SECRETS } from './search-output.js';
 import type { Suite } from './suite.js';
 
-/** How the time of a run was spent. */
 export interface SuiteFigures {
   /** The folders, slowest first. */
   readonly folders: readonly {

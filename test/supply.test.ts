@@ -28,7 +28,6 @@ const isForDevelopment = (properties: Component['properties']) =>
 
 const text = (name: string) => readFile(path.join(root, name), 'utf8');
 const lock: Locked = JSON.parse(await text('package-lock.json'));
-/** The packages in the lock file, without the project itself. */
 const locked = Object.entries(lock.packages)
   .filter(([folder]) => folder !== '')
   .map(([folder, entry]) => ({ name: folder.replace(/^.*node_modules\//, ''), ...entry }));
@@ -86,7 +85,6 @@ const ADVISORY = {
   cvss: { score: 7, vectorString: '' },
 };
 
-/** Serves a registry that has these advisories, and one version of the package. */
 function answered(advisories: object): http.RequestListener {
   return (request, response) => {
     const version = manifest.dependencies.undici;

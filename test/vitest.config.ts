@@ -19,7 +19,6 @@ const mocking = readdirSync(`${root}test`, { recursive: true, encoding: 'utf8' }
   .map(name => `test/${name}`)
   .filter(name => readFileSync(root + name, 'utf8').includes('vi.mock('));
 
-/** The folder for coverage data, which `npm run coverage` sets. */
 const { MILLRACE_COVERAGE: coverage } = process.env;
 
 /** Whether the command line names files. If it does, all tests of these files run. */

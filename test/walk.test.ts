@@ -83,7 +83,6 @@ async function printed(command: string): Promise<string> {
   return stdout;
 }
 
-/** Starts a command, and kills it and all its processes when it has written this file. */
 async function killAfter(file: string, command: string): Promise<void> {
   const child = shell(command);
   const ended = outputOf(child);
@@ -95,7 +94,6 @@ async function killAfter(file: string, command: string): Promise<void> {
   expect(await ended).toMatchObject({ signal: 'SIGKILL' });
 }
 
-/** Returns the ids of the posts in the files of a folder. */
 async function idsIn(output: string): Promise<readonly string[]> {
   const below = path.join(project, output);
   const names = (await readdir(below)).filter(name => name.includes('.jsonl'));

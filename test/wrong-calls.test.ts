@@ -70,7 +70,6 @@ const ANY = Object.keys(ITEMS) as ItemName[];
 const POSTS = ['an activity'] as const;
 const CARRIERS = ['an activity', 'an activity with a tag', 'an activity with totals'] as const;
 
-/** How plain JavaScript can call a stage. */
 interface Stage {
   /**
    * The option that the error names if the stage is called without arguments. Undefined if such a
@@ -389,10 +388,6 @@ const OTHERS = new Set([
 
 type Call = (...args: readonly unknown[]) => unknown;
 
-/**
- * Returns the exports of both entry points, except for classes. The names of members of namespaces
- * have a prefix.
- */
 function exportsOf(module: object, prefix = ''): [name: string, value: unknown][] {
   return Object.entries(module).flatMap(([name, value]: [string, unknown]) => {
     if (/^[A-Z]/.test(name)) return [];
@@ -414,7 +409,6 @@ function flowOf(...items: readonly unknown[]): millrace.Flow<unknown> {
 const UNREADABLE =
   /is not (a function|iterable|defined)|Cannot (use '|read prop)|Invalid array|\ba object|\ba (\.|,|undefined|null)|\[object|argument must be of type/;
 
-/** Runs a stage with two copies of the item. Returns the result or the error. */
 async function outcomeOf(name: string, item: unknown): Promise<unknown> {
   const stage = callNamed(name)(...(STAGES[name]?.right?.() ?? []));
   const source = flowOf(item, item);

@@ -56,7 +56,6 @@ async function serve(options: ServiceOptions = {}) {
 
 type Served = Awaited<ReturnType<typeof serve>>;
 
-/** Changes every part of the state. */
 async function change({ service, acme, found }: Served): Promise<void> {
   service.posts.add([
     { text: 'more tea', id: '55', postedAt: NOW - HOUR, quoted: { text: 'shared' } },
@@ -78,7 +77,6 @@ async function change({ service, acme, found }: Served): Promise<void> {
   service.clock.advance('1m');
 }
 
-/** Reads each part of the state by the service's public calls. */
 async function stateOf({ service, acme, found }: Served) {
   return {
     now: service.clock.now(),

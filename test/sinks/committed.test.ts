@@ -11,7 +11,6 @@ import { places } from './cursors.js';
 import { ENDINGS, type Ending, StandIn } from './stand-in.js';
 
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => n);
-/** Returns batches of these sizes. The items are consecutive numbers. */
 function batchesOf(sizes: readonly number[]): number[][] {
   let next = 0;
   return sizes.map(size => Array.from({ length: size }, () => next++));
@@ -444,10 +443,7 @@ function abortedSoon(reason: Error): AbortSignal {
   return controller.signal;
 }
 
-/**
- * Generates the ways in which the attempts of transactions and calls end, in order. All later
- * attempts succeed.
- */
+/** After these endings, all further attempts succeed. */
 const endings = fc.array(fc.constantFrom(...ENDINGS), { maxLength: 12 });
 const sizes = fc.array(fc.nat(7), { maxLength: 12 });
 

@@ -1,12 +1,10 @@
 import { Flow } from '../../src/flow/flow.js';
 
 export interface PlacesOptions {
-  /** The number of batches from one cursor to the next. */
   readonly cursorEvery?: number;
   readonly onOpen?: (from: number) => void;
 }
 
-/** Creates a source of these batches that resumes after the batch of its cursor. */
 export function places<T>(
   batches: readonly (readonly T[])[],
   { cursorEvery = 1, onOpen = () => {} }: PlacesOptions = {},

@@ -12,7 +12,6 @@ import { merge } from '../../src/sources/merge.js';
 
 export const post = (id: string | number) => `{"id_str":"${id}","created_at":"x"}`;
 
-/** A parsed line of the log. */
 export interface Line {
   readonly origin?: string;
   readonly line?: number;
@@ -42,7 +41,6 @@ export function postsOf(file: string | Flow<Uint8Array>): Flow<Activity> {
   return activities()(jsonLines()(source));
 }
 
-/** Creates a source of documents, each followed by a cursor. */
 export function documents(name: string, lines: readonly (readonly Buffer[])[]): Flow<Uint8Array> {
   return new Flow<Uint8Array>(async function* ({ resume }) {
     for (let at = resume === undefined ? 0 : Number(resume.next); at < lines.length; at++) {
@@ -53,7 +51,7 @@ export function documents(name: string, lines: readonly (readonly Buffer[])[]): 
   });
 }
 
-/** Records that are damaged in different ways. Some have the same bytes. */
+/** Some of these records have the same bytes. */
 export const DAMAGE = [
   Buffer.from('null'),
   Buffer.from('{}'),
@@ -103,12 +101,10 @@ export const FLOWS: Readonly<
     same(postsOf(concat(documents('one', one), documents('other', other)))),
 };
 
-/** Returns the damaged lines that a flow delivers, as sorted strings. */
 export function damagedIn(flow: string, one: Buffer[][], other: Buffer[][]): string[] {
   return linesIn(flow, one, other).filter(isDamaged);
 }
 
-/** Returns the sorted ids of the posts that a flow delivers. */
 export function idsIn(flow: string, one: Buffer[][], other: Buffer[][]): string[] {
   return linesIn(flow, one, other)
     .filter(line => !isDamaged(line))
@@ -127,7 +123,6 @@ function isDamaged(line: string): boolean {
   return DAMAGE.some(bytes => bytes.toString('latin1') === line);
 }
 
-/** Returns the lines in a log, in the same form as `damagedIn`. */
 export function keptIn(log: string): string[] {
   return linesOf(log)
     .map(line => rawOf(line).toString('latin1'))

@@ -37,7 +37,6 @@ function run(disk: SimulatedDisk, options = OPTIONS, cursorEvery = 1): Promise<W
   return pipeline(places(ITEMS, { cursorEvery }), filesOn(disk, options));
 }
 
-/** Returns the content of every output, and the names of all other files. */
 function contentOf(disk: SimulatedDisk): Record<string, string> {
   return Object.fromEntries(
     disk

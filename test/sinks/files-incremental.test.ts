@@ -38,10 +38,7 @@ const columns = [{ name: 'n', type: 'int32' as const, value: (n: number) => n }]
 const pathOf = (n: number) => `/out/${n % 2 === 0 ? 'even' : 'odd'}`;
 const shared = { checkpoint: CHECKPOINT, commitIntervalMs: 0 } as const;
 
-/**
- * Creates an incremental source of numbers. Each run delivers the batches that were added since the
- * last run.
- */
+/** Each run delivers the batches that were added since the last run. */
 function growing(count: number): Flow<number> {
   return new Flow(
     async function* (at) {
@@ -75,7 +72,6 @@ const SINKS: Readonly<Record<string, (disk: SimulatedDisk) => Sink<number, unkno
     ),
 };
 
-/** The ways in which a run can end at a disk call. The value is the effect on the disk. */
 const CUTS: Readonly<Record<string, (disk: SimulatedDisk, cut: number) => void>> = {
   'the process is killed': disk => disk.keepAll(),
   'a power cut loses all that is not synced': disk => disk.restart(() => 0),
@@ -91,10 +87,7 @@ const CUTS: Readonly<Record<string, (disk: SimulatedDisk, cut: number) => void>>
   'a power cut loses a random part': (disk, cut) => disk.restart(seeded(cut)),
 };
 
-/**
- * Returns the rows of each output. Each commit writes a Parquet file, so the number of these files
- * depends on the crashes.
- */
+/** Each commit writes a Parquet file, so the number of these files depends on the crashes. */
 async function rowsOn(disk: SimulatedDisk): Promise<Record<string, readonly unknown[]>> {
   const rows: Record<string, unknown[]> = {};
   for (const name of disk.files()) {

@@ -21,7 +21,6 @@ import { nodeError, SimulatedDisk } from '../storage/simulated-disk.js';
 import { isNightly } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
-/** Delivers `count` numbers. After the first number, waits for `gate`. */
 function numbers(first: number, count: number, gate?: Promise<unknown>): Flow<number> {
   return new Flow(async function* () {
     for (let n = 0; n < count; n++) {

@@ -44,7 +44,6 @@ beforeAll(async () => {
   }
 });
 
-/** Delivers only the few posts that pass a filter. */
 const rare = (): Flow<Activity> =>
   filter<Activity>(({ raw }) => raw.includes('"kept":true'))(
     activities()(jsonLines()(gunzip()(localFiles(archive)))),

@@ -39,7 +39,6 @@ beforeAll(async () => {
 });
 afterAll(() => duck.closeSync());
 
-/** Runs a DuckDB query. Returns bigints and lists in the form in which DuckDB prints them. */
 async function ask(sql: string): Promise<unknown[][]> {
   return (await duck.runAndReadAll(sql)).getRowsJson();
 }
@@ -65,7 +64,7 @@ function bytesOf(buffer: Buffer): ArrayBuffer {
   return new Uint8Array(buffer).buffer;
 }
 
-/** Reads the rows of a file with hyparquet. It returns `undefined` for some nulls. */
+/** hyparquet returns `undefined` for some nulls. */
 async function rowsOf(file: Buffer | undefined): Promise<Record<string, unknown>[]> {
   const rows = await parquetReadObjects({ file: bytesOf(file as Buffer), compressors });
   return rows.map(row =>
@@ -110,7 +109,6 @@ const DUCKDB_TYPES: Readonly<Record<string, string>> = {
   double: 'DOUBLE',
 };
 
-/** Returns a DuckDB expression that selects a column. Times are selected in milliseconds. */
 function selectExactly(type: tables.ColumnType, name: string): string {
   if (type === 'timestamp') return `epoch_ms(${name}) AS ${name}`;
   if (type === 'list<timestamp>')
@@ -457,7 +455,6 @@ describe('parquet() with a checkpoint', () => {
   const run = (disk: SimulatedDisk, more: Partial<ParquetOptions<Item>> = {}) =>
     pipeline(places(ITEMS), parquetOn(disk, { ...options, ...more }));
 
-  /** Returns the items in all files that have their final name. */
   async function itemsOf(disk: SimulatedDisk): Promise<number[]> {
     const files = Object.entries(filesOf(disk)).filter(([name]) => !name.endsWith('.part'));
     const rows = await Promise.all(files.map(([, file]) => rowsOf(file)));

@@ -8,7 +8,7 @@ export interface PostFields {
   readonly text?: string;
 }
 
-/** Creates a post in the `original` format. The numeric id is printed with all of its digits. */
+/** The numeric id is printed with all of its digits. */
 export function post({
   id,
   at = Date.UTC(2024, 0, 1),

@@ -19,7 +19,6 @@ export const ENDINGS = [
 
 export type Ending = (typeof ENDINGS)[number];
 
-/** A simulated database in memory that fails on request, with and without transactions. */
 export class StandIn<T> {
   rows: T[] = [];
   text: string | undefined;
@@ -35,15 +34,11 @@ export class StandIn<T> {
     this.#endings = [...endings];
   }
 
-  /** Starts the next run after a kill. */
   revive(): void {
     this.#killed = false;
   }
 
-  /**
-   * The functions of a database. Either both the rows and the state of a transaction are stored, or
-   * none of them.
-   */
+  /** Either both the rows and the state of a transaction are stored, or none of them. */
   get transactions(): Pick<CommittedOptions<T>, 'load' | 'write' | 'save' | 'transaction'> {
     let begun: { rows: T[]; text: string | undefined } | undefined;
     let writesLeft = Number.POSITIVE_INFINITY;

@@ -48,7 +48,6 @@ function linesUpTo(count: number): string {
   return Array.from({ length: count }, (_, n) => `line ${n} ${'x'.repeat(n % 60)}\n`).join('');
 }
 
-/** Creates a stream that accepts a chunk only when the test calls `next`. */
 function byHand(): { stream: Writable; taken: string[]; next(error?: Error): void } {
   const taken: string[] = [];
   let done: ((error?: Error | null) => void) | undefined;

@@ -317,9 +317,6 @@ describe('an error in tee()', () => {
 describe('tee() with an incremental source, after all committing branches have ended,', () => {
   const each = Array.from({ length: 9 }, (_, n) => [n, n + 100]);
   const opened: number[] = [];
-  /**
-   * Creates a source that delivers the first `count` batches, and then a cursor for the next run.
-   */
   const growing = (count: number) =>
     new Flow<number>(
       async function* (at) {

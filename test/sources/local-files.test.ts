@@ -192,10 +192,7 @@ describe('localFiles', () => {
 
   describe('with a folder written by files()', () => {
     const checkpoint = () => join(folder, 'checkpoint.json');
-    /**
-     * Writes `count` outputs. Some of their names sort before the name of the checkpoint, and some
-     * after it.
-     */
+    /** The names of some outputs sort before the name of the checkpoint, and others after it. */
     const run = (count: number) =>
       files({
         path: (item: string) => join(folder, `${item}.jsonl`),

@@ -52,7 +52,6 @@ const endless = (name: string, state = newState()) =>
     }
   });
 
-/** Creates a source that delivers nothing and waits until its run ends. */
 const silent = (state = newState()) =>
   new Flow<string>(async function* ({ signal }) {
     state.opened++;

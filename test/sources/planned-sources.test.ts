@@ -68,7 +68,7 @@ async function run(
   return { result, state, cursor };
 }
 
-/** Returns the lines of an output. An output without posts has no file. */
+/** An output without posts has no file. */
 const linesOf = async (out: string) =>
   (await readFile(path.join(out, 'all.jsonl'), 'utf8').catch(() => '')).split('\n').slice(0, -1);
 
@@ -89,7 +89,6 @@ const groups = fc.array(
   { minLength: 1, maxLength: 3 },
 );
 
-/** Truncates a file. Returns a function that restores it. */
 async function damage(file: string): Promise<() => Promise<void>> {
   const whole = await readFile(file);
   await writeFile(file, whole.subarray(0, whole.length - 3));

@@ -1,9 +1,5 @@
 import { type Cursor, Flow } from '../../src/flow/flow.js';
 
-/**
- * A batch of a scripted source: the number of items, whether a cursor follows, and what to wait for
- * before the batch.
- */
 export interface Step {
   readonly items: number;
   readonly cursor: boolean;
@@ -18,7 +14,6 @@ export interface SourceState {
 
 export const newState = (): SourceState => ({ opened: 0, closed: 0, batches: 0 });
 
-/** Creates a source that delivers `name:0`, `name:1`, ... in these batches. */
 export function scripted(name: string, steps: readonly Step[], state = newState()): Flow<string> {
   return new Flow(
     async function* ({ resume }) {
@@ -43,7 +38,6 @@ export function scripted(name: string, steps: readonly Step[], state = newState(
   );
 }
 
-/** Returns the items that a scripted source delivers, in order. */
 export function itemsOf(name: string, steps: readonly Step[]): string[] {
   const count = steps.reduce((sum, { items }) => sum + items, 0);
   return Array.from({ length: count }, (_, item) => `${name}:${item}`);

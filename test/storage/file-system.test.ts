@@ -12,7 +12,6 @@ import {
 } from '../../src/storage/file-system.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
-/** Creates a folder with a file, a link to it, a folder, a pipe and a broken link. */
 async function folderOfKinds(): Promise<string> {
   const folder = await temporaryFolder();
   await writeFile(`${folder}/file`, 'content');

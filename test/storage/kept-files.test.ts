@@ -19,7 +19,6 @@ const WRITES =
 const OURS =
   /^(replaceFile|replaceFileOn|takeLock|SpoolFile|LineLog|LmdbDatabase|openNew|openExisting|writeAll|makeFolder|makeSyncedFolder|syncFolder)$/;
 
-/** Returns whether a source file writes files, which its imports show. */
 function writes(text: string): boolean {
   for (const [, names = '', from = ''] of text.matchAll(
     /^import (?:type )?\{([^}]*)\} from '([^']+)'/gm,

@@ -22,12 +22,10 @@ async function deadProcess(): Promise<number> {
   return child.pid as number;
 }
 
-/** Returns the holder of a lock. It is on this machine, and only its process id is known. */
 function holder(pid: number | undefined) {
   return { ...thisProcess(), pid, started: undefined, token: 'x' };
 }
 
-/** Creates an in-memory file system whose calls are slow. */
 function slowFiles(files: Map<string, string>, delays: readonly number[]): FileSystem {
   let call = 0;
   const slowly = async <T>(work: () => T): Promise<T> => {

@@ -39,7 +39,6 @@ function diskOf(file: unknown): SimulatedDisk | undefined {
   return file === MOUNT || file.startsWith(`${MOUNT}/`) ? mounted.getStore() : undefined;
 }
 
-/** The calls of the library that a simulated disk supports, with the signatures of Node. */
 const ASYNC = {
   open: async (disk: SimulatedDisk, file: string, flags: string | number = 'r', mode?: number) => {
     const open = await disk.open(file, flags, mode);
@@ -163,7 +162,6 @@ interface OpenSimulated {
 }
 const openFiles = new Map<number, OpenSimulated>();
 
-/** A `FileHandle` of a simulated file. */
 class Handle implements OpenFile {
   readonly fd = nextFd++;
   readonly #disk: SimulatedDisk;

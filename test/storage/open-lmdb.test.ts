@@ -32,10 +32,6 @@ interface Full {
   readonly message: string;
 }
 
-/**
- * Records entries in a process whose files cannot grow beyond a limit, until the file reaches the
- * limit.
- */
 async function untilFull(kind: string, folder: string): Promise<Full> {
   const command = `ulimit -f 400; exec "$0" "$@"`;
   const child = spawn(

@@ -20,7 +20,6 @@ function newDisk(): SimulatedDisk {
   return disk;
 }
 
-/** Returns the disk after a power cut that loses everything that is not synced. */
 function powerCut(disk: SimulatedDisk): SimulatedDisk {
   const left = disk.copy();
   left.restart(NOTHING);

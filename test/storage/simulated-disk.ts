@@ -104,7 +104,6 @@ export class SimulatedDisk implements FileSystem {
     for (const entries of [folder.now, folder.safe]) entries.delete(path.basename(file));
   }
 
-  /** Makes all changes so far survive power cuts. */
   syncAll(): void {
     for (const node of nodesOf(this.#root)) node.sync();
   }
@@ -128,7 +127,6 @@ export class SimulatedDisk implements FileSystem {
     this.cutAt = Number.POSITIVE_INFINITY;
   }
 
-  /** Returns another disk in the same state. */
   copy(): SimulatedDisk {
     const disk = new SimulatedDisk();
     disk.#root = copyOf(this.#root, new Map()) as SimulatedFolder;
@@ -237,9 +235,7 @@ export class SimulatedDisk implements FileSystem {
     }
   }
 
-  /**
-   * Writes to an open file. Returns the number of bytes written, which can be less than requested.
-   */
+  /** Returns the number of bytes written, which can be less than requested. */
   write(name: string, file: SimulatedFile, bytes: Uint8Array, at: number): number {
     const change = (count: number) =>
       file.change({ at, bytes: Uint8Array.from(bytes.subarray(0, count)) });
@@ -327,7 +323,6 @@ export function nodeError(code: string, what: string): Error {
   return Object.assign(new Error(`${code}: simulated, ${what}`), { code, syscall });
 }
 
-/** Returns a generator of numbers from 0 to 1 that depends only on the seed. */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -87,7 +87,6 @@ const PAIRS = Object.keys(READ).flatMap(reader =>
   ANY.map(given => ({ reader, given, call: `pipeline(${GIVEN[given]}, ${reader})` })),
 );
 
-/** Wrong calls. For each, the code that the error underlines and a part of the error's message. */
 const WRONG: Readonly<Record<string, readonly [marked: string, says: string]>> = {
   "pipeline(localFiles('a'), gunzip(), activities(), files({ path: 'a.jsonl' }))": [
     'activities()',

@@ -12,7 +12,6 @@ export const APRIL = ['202404010000', '202405010000'] as const;
 export const MAY = ['202405010000', '202405151234'] as const;
 export const WHOLE_MAY = ['202405010000', '202406010000'] as const;
 
-/** A report in the form in which the service sends it. */
 export const REPORT = {
   account: { name: 'acme', status: 'active' },
   bucket: 'month',

@@ -12,7 +12,6 @@ import { FOREIGN, foreign, gone, ONE, one, TWO, two } from './engagement-ids.js'
 import { failureOf } from './failure-of.js';
 import { ANN, localUser } from './local-user.js';
 
-/** Starts a local service in which ann has signed in. */
 async function signedIn(posts = [ONE, TWO, FOREIGN], options: ServiceOptions = {}) {
   const local = await localUser(
     posts.map(of => post(of)),

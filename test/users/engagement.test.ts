@@ -47,7 +47,6 @@ function flow(batches: readonly Batch<Activity>[]): Flow<Activity> {
 
 const asked = (request: Received) => request.params.tweet_ids as string[];
 
-/** Answers each request with totals in which the count of a post identifies the post. */
 function answerAll(): void {
   server.otherwise = (response, request) =>
     json({ byPost: Object.fromEntries(asked(request).map(id => [id, { favorites: id }])) })(

@@ -1,4 +1,3 @@
-/** Returns the error that a promise rejects with. */
 export async function failureOf(promise: Promise<unknown>): Promise<Error> {
   const outcome = await promise.then(
     () => undefined,

@@ -12,15 +12,12 @@ export const ANN = { id: '7', handle: 'ann', name: 'Ann' };
 export interface LocalUser {
   readonly service: Service;
   readonly acme: Account;
-  /** Creates another account of the same service. */
   as(options: AccountOptions): Account;
   /** Sends the requests of a browser in which ann consents. */
   consent(address: string): Promise<Response>;
-  /** Sends the requests of a browser in which ann denies. */
   refuse(address: string): Promise<Response>;
 }
 
-/** Starts a local service and creates an account of it. The service stops after the test. */
 export async function localUser(
   posts: readonly ArchivedPost[] = [],
   options: ServiceOptions = {},

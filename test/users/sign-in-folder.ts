@@ -7,7 +7,6 @@ export let folder: string;
 
 export let store: string;
 
-/** Returns the callback to which a sign-in URL redirects. */
 export function callbackOf(
   { service }: Awaited<ReturnType<typeof localUser>>,
   address: string,
@@ -15,7 +14,6 @@ export function callbackOf(
   return new URL(String(service.oauth.pending(tokenIn(address))?.callback));
 }
 
-/** Creates a folder for tokens before each test of a file. */
 export function makeTokenStore(): void {
   beforeEach(async () => {
     folder = await temporaryFolder();

@@ -223,7 +223,6 @@ function referenceBaseString(
   return [method, encode(address), encode(normalized)].join('&');
 }
 
-/** Returns the decoded parameters of an Authorization header. */
 function headerOf(header: string): Map<string, string> {
   expect(header).toMatch(/^OAuth (\w+="[^"]*"(, |$))+$/);
   return new Map(

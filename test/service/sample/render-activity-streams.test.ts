@@ -5,7 +5,6 @@ import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 import { bySuite } from '../../suite.js';
 import { minute, options, streams } from './sample-posts-of.js';
 
-/** Returns the values that both formats contain. */
 function says(post: Activity): unknown {
   const { id, text, author, lang, link, verb, edits } = post;
   return {

@@ -104,10 +104,6 @@ function arbitraryWindow() {
     .map(([start, from, to]) => ({ from: start + from * 1_000, to: start + to * 1_000 }));
 }
 
-/**
- * Generates rules that contain clauses which match at least one of the posts. Some rules contain
- * other clauses as well.
- */
 function tree(): fc.Arbitrary<RuleNode> {
   const clause = arbitraryPost().chain(clauseOf);
   const any = arbitraryRule({ product: 'search' });
@@ -123,7 +119,6 @@ function arbitraryPost() {
   return fc.constantFrom(...(POSTS.get('original') ?? []).map(post => rulePost(post, 'search')));
 }
 
-/** Generates clauses that match a post or nearly match it. */
 function clauseOf(post: ReturnType<typeof rulePost>): fc.Arbitrary<Clause> {
   const { texts, addresses, displays, fields } = post;
   const { place, author, replyTo, retweeted, mentions, hashtags, position } = fields;
@@ -189,7 +184,6 @@ function wordsOf(text: string): fc.Arbitrary<string> {
   return partOf([tokenise(text, dialectOf('search').accents)]);
 }
 
-/** Generates one to four words that are adjacent in one of the strings. */
 function partOf(strings: readonly { readonly words: readonly string[] }[]): fc.Arbitrary<string> {
   return fc
     .tuple(fc.nat(), fc.nat(), fc.integer({ min: 1, max: 4 }))

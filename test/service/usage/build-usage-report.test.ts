@@ -45,7 +45,6 @@ async function usageAt(baseUrl: string, query = ''): Promise<Report> {
   return (await response.json()) as Report;
 }
 
-/** Returns for each product the number of activities in the whole period. */
 function activities({ publishers }: Report): Record<string, number> {
   return Object.fromEntries(
     (publishers[0]?.products ?? []).map(({ name, used }) => [name, sum(used, 'activities')]),
@@ -56,7 +55,6 @@ function sum(used: readonly Item[], what: 'activities' | 'requests'): number {
   return used.reduce((all, item) => all + (item[what] ?? 0), 0);
 }
 
-/** Starts a service that has enough posts about tea for a search to find any number of them. */
 async function tea(options: ServiceOptions = {}) {
   const service = await local(teaPosts(600), options);
   const drink = async (count: number, product?: string) => {

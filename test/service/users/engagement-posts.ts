@@ -25,10 +25,7 @@ export function idOf({ ago, low = 0 }: PostOptions): string {
   return String((BigInt(Math.floor((NOW - ago) / 1000) * 1000 - EPOCH) << 22n) + BigInt(low));
 }
 
-/**
- * Creates a post in the form in which the archive stores it. The author is ann (user 7), unless
- * another user is given.
- */
+/** The author is ann (user 7), unless another user is given. */
 export function post(
   options: PostOptions,
   format: 'original' | 'activity_streams' = 'original',
@@ -97,7 +94,6 @@ interface Totals {
 
 export const MINE: PostOptions = { ago: 2 * DAY, favorites: 5, retweets: 1, replies: 2 };
 
-/** Starts a service, and signs in ann. */
 export async function signedIn(posts: readonly ArchivedPost[], options: ServiceOptions = {}) {
   const local = await localOAuth(posts, options);
   const token = await local.signIn('ann');

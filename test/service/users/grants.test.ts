@@ -16,10 +16,7 @@ describe('the OAuth grants of users', () => {
   const start = (name: string) =>
     localOAuth(POSTS, { stateFolder: path.join(folder, name), limits: 'relaxed' });
   const totals = { tweet_ids: ['1'], engagement_types: ['replies'], groupings: {} };
-  /**
-   * Returns whether a token is valid. The body of the request is wrong, and only an authorized
-   * caller gets a 400 for this.
-   */
+  /** The body of the request is wrong, and only an authorized caller gets a 400 for this. */
   const isGood = async ({ post }: LocalOAuth, token: object) =>
     (await post('/insights/engagement/totals', { ...token, json: totals })).status === 400;
 

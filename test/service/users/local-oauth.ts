@@ -25,7 +25,6 @@ export interface OAuthReply {
   readonly errors: readonly string[] | undefined;
 }
 
-/** A request, which may contain deliberate mistakes. */
 export interface Ask {
   readonly form?: Readonly<Record<string, string>> | readonly Parameter[];
   /** The part of the form that is signed. @default the whole form */
@@ -58,7 +57,6 @@ export interface LocalOAuth {
   readonly addresses: Addresses;
   readonly errors: unknown[];
   post(path: string, ask?: Ask): Promise<OAuthReply>;
-  /** Makes the first step of a sign-in. */
   requestToken(ask?: Ask, callback?: string): Promise<AccessToken>;
   /** Makes all three steps of a sign-in. */
   signIn(handle: string, ask?: Ask): Promise<AccessToken>;
@@ -73,10 +71,6 @@ afterTests(async () => {
   for (const service of running.splice(0)) await service.stop();
 });
 
-/**
- * Starts a service with posts in memory and a clock that is frozen at `NOW`. It stops after the
- * test.
- */
 export async function localOAuth(
   posts: readonly ArchivedPost[] = [],
   options: ServiceOptions = {},

@@ -13,7 +13,6 @@ import { CALLBACK, verifierOf } from './local-oauth.js';
 const USERS = ['7', '8'].map(id => ({ id, handle: `user${id}`, name: 'Ann' }));
 const LIFE = limitsOf('strict').requestTokenMs;
 
-/** The state that a request token must have. */
 interface Expected {
   readonly token: string;
   readonly application: number;

@@ -7,7 +7,6 @@ import { unchecked } from '../../unchecked.js';
 import { NOW } from '../local-service.js';
 import { ANN, CALLBACK, type LocalOAuth, localOAuth, POSTS, verifierOf } from './local-oauth.js';
 
-/** Creates a request token, which ann approves. Returns the token and the approval. */
 async function approved({ service, requestToken }: LocalOAuth, callback?: string) {
   const request = await requestToken({}, callback);
   const approval = await service.oauth.approve(request.token, ANN);

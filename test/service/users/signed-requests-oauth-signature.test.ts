@@ -12,7 +12,6 @@ import {
 } from '../../../src/service/users/signed-requests.js';
 import { codePoint } from '../../code-point.js';
 
-/** A published example. It has the parts that are signed, the secrets and the signature. */
 interface Vector {
   readonly name: string;
   readonly method?: string;

@@ -40,7 +40,6 @@ export function contentOf(disk: SimulatedDisk, folder: string): Record<string, s
   return Object.fromEntries(names.map(name => [name, disk.read(name).toString()]));
 }
 
-/** Waits until the branches have committed the first `next` batches. */
 export async function untilCommitted(disk: SimulatedDisk, next: number): Promise<void> {
   while (stateOf(disk)?.cursor?.inner.next !== next) await new Promise(setImmediate);
 }
@@ -111,7 +110,6 @@ export function delay(batches: number): Operator<number, number> {
   });
 }
 
-/** Forwards one of every `every` cursors, and removes the others. */
 export function fewCursors(every: number): Operator<number, number> {
   return operator(async function* (input) {
     let count = 0;
@@ -151,7 +149,6 @@ export function branchOf(disk: SimulatedDisk, branch: TestBranch, index: number)
   );
 }
 
-/** Returns what a branch delivers for the first batches if it runs without the other branches. */
 export async function alone(
   branch: TestBranch,
   index: number,

@@ -25,10 +25,7 @@ const options = () => ({
 });
 const nameOf = ({ path: file }: WrittenFile) => path.basename(file);
 
-/**
- * Returns a function that runs a pipeline, and the names of the files for which it has called
- * `onFile`. The call for the file with the name `fails` fails.
- */
+/** The call of `onFile` for the file with the name `fails` fails. */
 function runs(handing: Partial<FilesOptions<string>>, callOnFile: (file: WrittenFile) => unknown) {
   const called: string[] = [];
   const run = (fails?: string) =>

@@ -20,7 +20,6 @@ function optionsIn(out: string, more: Partial<FilesOptions<string>> = {}): Files
   return { path: `${out}/x.jsonl`, checkpoint: `${out}/run.json`, commitIntervalMs: 0, ...more };
 }
 
-/** Runs until the source fails after this many batches. */
 async function interrupt(options: FilesOptions<string>, after: number): Promise<void> {
   const broken = new Flow<string>(async function* (run) {
     let given = 0;

@@ -18,10 +18,7 @@ beforeEach(async () => {
 });
 const at = (name: string) => path.join(folder, name);
 
-/**
- * Creates an incremental source of these items. Each run delivers the items that were added since
- * the last run.
- */
+/** Each run delivers the items that were added since the last run. */
 function growing(items: readonly string[], before = async () => {}): Flow<string> {
   return new Flow(
     async function* ({ resume }) {

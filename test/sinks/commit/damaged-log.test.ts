@@ -508,10 +508,7 @@ describe('a sink with the option `damaged`', () => {
   it('keeps a record once, even if the next run crashes before the record is reported again', async () => {
     const disk = new SimulatedDisk();
     const record = { raw: Buffer.from('null'), byteOffset: 7, origin: 'one' };
-    /**
-     * Creates a source that delivers the items up to `stopAt`. The damaged record comes after the
-     * second item.
-     */
+    /** The damaged record comes after the second item. */
     const source = (readsAhead: boolean, stopAt: number) =>
       new Flow<string>(async function* ({ resume, damaged }) {
         const stage = damaged?.stage();
@@ -730,16 +727,11 @@ const SINKS: Readonly<Record<string, (disk: SimulatedDisk) => Sink<Activity, unk
     ),
 };
 
-/** Returns the bytes of all lines in the log, sorted. */
 function keptOn(disk: SimulatedDisk): string[] {
   const log = disk.files().includes(OUT.damaged) ? disk.read(OUT.damaged).toString() : '';
   return keptIn(log);
 }
 
-/**
- * Returns what the log of a flow must contain: the damaged records, and the posts that the columns
- * of some sinks refuse.
- */
 function expectedOf(flow: string, sink: string, one: Buffer[][], other: Buffer[][]): string[] {
   const refuses = ['csv', 'parquet', 'tee'].includes(sink);
   const refused = refuses ? idsIn(flow, one, other).filter(isRefused).map(post) : [];

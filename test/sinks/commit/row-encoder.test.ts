@@ -30,7 +30,7 @@ import { ENDINGS, StandIn } from '../stand-in.js';
 
 const quick = { retryWaitMs: 0, waitMs: 0 } as const;
 
-/** Returns the line of a stored post. `text` is JSON without its quotes. */
+/** `text` is JSON without its quotes. */
 function line(id: number | bigint, text: string, tags: readonly string[] = ['a']): string {
   const rules = tags.map((tag, index) => ({ tag, id: index + 1, id_str: `${index + 1}` }));
   return `{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":${id},"id_str":"${id}","text":"${text}","user":{"id":1,"id_str":"1","screen_name":"a"},"lang":"en","matching_rules":${JSON.stringify(rules)}}`;
@@ -48,9 +48,7 @@ async function store(folder: string, contents: readonly (readonly string[])[]) {
 const postsOf = (paths: readonly string[]): Flow<Activity> =>
   activities()(jsonLines()(gunzip()(localFiles(paths))));
 
-/**
- * Returns options of `committed()` that write to memory. Joins the blocks of each call to one row.
- */
+/** Joins the blocks of each call to one row. */
 function blocksInto(target: StandIn<string>, kind: 'transactions' | 'ranges' = 'transactions') {
   const { write, ...calls } = target[kind];
   return {
@@ -90,7 +88,6 @@ describe('committed() with `encode`', () => {
     folder = await temporaryFolder();
   });
 
-  /** Returns the text that `csv` writes for these posts, without its header. */
   async function csvOf<T>(flow: Flow<T>, columns: readonly string[], name = 'all.csv') {
     const file = path.join(folder, name);
     await pipeline(flow, csv<T>(unchecked({ path: file, columns, workers: 0 })));

@@ -56,7 +56,6 @@ interface Setting {
 
 type Branch = FlowSink<Activity, unknown>;
 
-/** The kinds of branches, each with a separate folder. */
 const BRANCHES: Readonly<Record<string, (setting: Setting) => Branch>> = {
   'lines by tag': ({ out, workers }) =>
     compose(dedupe(), routeByTag(), files({ path: `${out}/{tag}/{day}.jsonl`, workers })),
@@ -94,8 +93,8 @@ const BRANCHES: Readonly<Record<string, (setting: Setting) => Branch>> = {
 };
 
 /**
- * Returns the contents of each file, by its path. Each commit ends a Parquet file and starts
- * another one. Therefore, the rows of all files whose paths differ only in the number are joined.
+ * Each commit ends a Parquet file and starts another one. Therefore, the rows of all files whose
+ * paths differ only in the number are joined.
  */
 async function contentsOf(folder: string): Promise<Record<string, unknown>> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });

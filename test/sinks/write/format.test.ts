@@ -111,7 +111,6 @@ function run(sink: Sink<string, Written>, cursorEvery = 1): Promise<Written> {
   return pipeline(places(BATCHES, { cursorEvery }), sink);
 }
 
-/** Repeats a run, with power cuts, until it completes. */
 async function runWithCuts(
   disk: SimulatedDisk,
   cuts: readonly number[],

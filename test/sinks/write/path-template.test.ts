@@ -108,10 +108,6 @@ describe('a partition of a path template', () => {
   });
   afterAll(() => duck.closeSync());
 
-  /**
-   * Writes a dataset with one file per tag. Returns the values of `tag` that DuckDB reads from the
-   * dataset.
-   */
   async function readBack(tags: readonly string[]): Promise<unknown[]> {
     const folder = await temporaryFolder();
     for (const [index, tag] of tags.entries()) {

@@ -19,7 +19,6 @@ const read = rowReader('tables.toCsv', listColumns(posts), 'error');
 const corpus = new SecondCorpus(7);
 const line = (n: number) => corpus.line(1.7e12 + n * 1000);
 
-/** Returns the line that `make` creates, or the message of its error. */
 function outcomeOf(make: () => string): string {
   try {
     return make();

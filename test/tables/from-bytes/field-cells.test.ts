@@ -12,7 +12,6 @@ import { bySuite } from '../../suite.js';
 const NAMES = Object.keys(posts) as PostColumnName[];
 const FROM = ['2012-06-01T12:00Z', '2017-11-30T18:00Z', '2024-03-05T14:07Z'].map(Date.parse);
 
-/** Posts in the forms in which the service and another tool print them. */
 const PRINTED: readonly Buffer[] = [
   ...Array.from({ length: 50 }, (_, at) => new SecondCorpus(3 + at).line(1.7e12 + at)),
   ...(['original', 'activity_streams'] as const).flatMap(format =>

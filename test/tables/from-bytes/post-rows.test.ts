@@ -34,7 +34,6 @@ import { bySuite } from '../../suite.js';
 const NAMES = Object.keys(posts) as PostColumnName[];
 const parsed = rowReader('csv', listColumns(NAMES), 'error');
 
-/** Returns the row that `read` returns, or its error. */
 function outcomeOf(read: () => unknown): unknown {
   try {
     return read();
@@ -77,7 +76,6 @@ function parsedRow(bytes: Buffer): unknown {
  */
 const AROUND = new SecondCorpus(11).line(1.7e12);
 
-/** Returns the CSV of three rows, of which the middle one is the tested row. */
 function csvOf({ out, write }: (typeof CSV)[number], bytes: Buffer): unknown {
   out.clear();
   return outcomeOf(() => {
@@ -116,7 +114,6 @@ function isParsed(bytes: Buffer): boolean {
   );
 }
 
-/** Returns the JSON that was parsed for a row. */
 function parsedIn(bytes: Buffer): string[] {
   const parse = vi.spyOn(JSON, 'parse');
   try {
@@ -131,7 +128,6 @@ type Members = Record<string, unknown>;
 const isRecord = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Returns all objects in a document, and all lists in these objects. */
 function placesIn(value: unknown, found: (Members | unknown[])[] = []): (Members | unknown[])[] {
   if (typeof value !== 'object' || value === null) return found;
   found.push(value as Members);

@@ -3,10 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { bySuite } from '../../suite.js';
 import { written } from './written-column.js';
 
-/**
- * Returns the position of the first value that differs, or -1. `toEqual` would take seconds for a
- * million values.
- */
+/** Compares without `toEqual`, which would take seconds for a million values. */
 function firstOther(values: readonly unknown[], expected: readonly unknown[]): number {
   const all = values.length >= expected.length ? values : expected;
   return all.findIndex((_, at) => values[at] !== expected[at]);

@@ -52,7 +52,6 @@ async function store(folder: string, contents: readonly Buffer[]): Promise<strin
 
 type Options = Omit<ParquetOptions<Routed>, 'path'> & { readonly template?: string };
 
-/** Returns the files that were written, with their bytes, or the error. */
 async function run(
   inputs: readonly string[],
   out: string,

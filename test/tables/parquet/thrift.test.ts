@@ -12,7 +12,6 @@ import {
   type ThriftValue,
 } from '../../../src/tables/parquet/thrift.js';
 
-/** A reader of Thrift's compact protocol. */
 class Reader {
   readonly #bytes: Buffer;
   at = 0;
@@ -71,7 +70,6 @@ class Reader {
   }
 }
 
-/** A value to print, and the value that a reader must return for it. */
 interface Printed {
   readonly value: ThriftValue;
   readonly read: unknown;

@@ -6,7 +6,6 @@ import { ValueEncoder } from '../../../src/tables/parquet/value-encoder.js';
 
 const encoder = new ValueEncoder();
 
-/** Returns the bytes of a page that contains these strings, uncompressed and compressed. */
 function pageOf(texts: readonly string[]): { plain: Buffer; compressed: Buffer } {
   const builder = new RowBlockBuilder(['string']);
   for (const text of texts) builder.add([text]);
