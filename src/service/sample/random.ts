@@ -1,5 +1,7 @@
 import { HASH_START, hashText } from '../../rules/post/tokeniser.js';
 
+const RANGE = 0x1_0000_0000;
+
 /**
  * A small random generator with a seed, xoroshiro64**. Its state is two 32-bit words. It uses only integer
  * arithmetic, so the same seed gives the same numbers on every machine.
@@ -15,24 +17,27 @@ export class Random {
     return this;
   }
 
-  /** Returns an integer from 0 to 2^32 - 1. */
+  /**
+   * Returns 32 random bits, as a signed integer. A post takes about 30 random numbers, and V8 allocates memory for
+   * each larger or fractional number that a function returns. The methods below therefore call only `next`.
+   */
   next(): number {
     const a = this.#a;
     const b = this.#b ^ a;
     const product = Math.imul(a, 0x9e3779bb);
     this.#a = ((a << 26) | (a >>> 6)) ^ b ^ (b << 9);
     this.#b = (b << 13) | (b >>> 19);
-    return Math.imul((product << 5) | (product >>> 27), 5) >>> 0;
+    return Math.imul((product << 5) | (product >>> 27), 5);
   }
 
   /** Returns a number from 0 (inclusive) to 1 (exclusive). */
   unit(): number {
-    return this.next() / 0x1_0000_0000;
+    return (this.next() >>> 0) / RANGE;
   }
 
-  /** Returns an integer from 0 to `count` - 1. */
+  /** Returns an integer from 0 to `count` - 1. `count` is at most 2^31. */
   below(count: number): number {
-    return Math.floor(this.unit() * count);
+    return (((this.next() >>> 0) / RANGE) * count) | 0;
   }
 
   /**
@@ -40,12 +45,12 @@ export class Random {
    * contain a word, an author or a link.
    */
   skewed(count: number): number {
-    const u = this.unit();
-    return Math.floor(u * u * u * count);
+    const u = (this.next() >>> 0) / RANGE;
+    return (u * u * u * count) | 0;
   }
 
   chance(percent: number): boolean {
-    return this.unit() * 100 < percent;
+    return ((this.next() >>> 0) / RANGE) * 100 < percent;
   }
 
   pick<T>(list: readonly T[]): T {

@@ -131,7 +131,7 @@ export class SampleAuthors {
     const verified = this.isVerified(index);
     const createdAt = joinedAt(index);
     const isDefaultProfile = random.chance(35);
-    const image = `/profile_images/${random.next()}${random.below(1e6)}/${code(random, 8)}_normal.jpg`;
+    const image = `/profile_images/${random.next() >>> 0}${random.below(1e6)}/${code(random, 8)}_normal.jpg`;
     const id =
       createdAt < USER_SNOWFLAKES
         ? String(12 + index + Math.floor((createdAt - FIRST_POST) * 0.0132))
@@ -210,7 +210,7 @@ const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
 /** Returns a code of `length` letters and digits, as in short links. */
 function code(random: Random, length: number): string {
-  return Array.from({ length }, () => DIGITS.charAt(random.next() % 62)).join('');
+  return Array.from({ length }, () => DIGITS.charAt((random.next() >>> 0) % 62)).join('');
 }
 
 function color(random: Random): string {

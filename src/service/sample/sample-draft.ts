@@ -176,7 +176,7 @@ export class SampleDrafts {
    */
   countAt(minute: number): number {
     if (minute * MINUTE < FIRST_POST) return 0;
-    const mean = this.#postsPerMinute * (HOURS[Math.floor(minute / 60) % 24] as number);
+    const mean = this.#postsPerMinute * (HOURS[((minute / 60) | 0) % 24] as number);
     return Math.floor(mean + (mix(minute ^ this.#seed.a) >>> 0) / 0x1_0000_0000);
   }
 
@@ -283,7 +283,7 @@ export class SampleDrafts {
    */
   #targetOf(kind: SampleKind, minute: number, back: number, which: number): SampleHead | undefined {
     const span = kind === 'edit' ? 28 : 360;
-    let earlier = minute - 1 - Math.floor(back * back * span);
+    let earlier = minute - 1 - ((back * back * span) | 0);
     const isPopular = (which & 1) === 1 && kind !== 'edit';
     if (isPopular) earlier -= earlier % POPULAR;
     const count = this.countAt(earlier);
