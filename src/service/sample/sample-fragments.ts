@@ -64,6 +64,9 @@ const SUBJECTS = [
 const FIRST_KEYS = SUBJECTS.map((_, kind) =>
   SUBJECTS.slice(0, kind).reduce((sum, count) => sum + count, 0),
 );
+/** The length of a short link. */
+const SHORT_LINK = 23;
+
 /** The number of fragment keys. It is small enough for arrays that have an element for each key. */
 export const FRAGMENTS: number = SUBJECTS.reduce((sum, count) => sum + count, 0);
 
@@ -108,17 +111,35 @@ export class SampleFragments {
   get(key: number): Fragment {
     const made = this.#made[key];
     if (made !== undefined) return made;
-    const kind = FIRST_KEYS.findLastIndex(first => first <= key);
+    const kind = kindOf(key);
     const fragment = this.#make(kind, key - (FIRST_KEYS[kind] as number));
     this.#made[key] = fragment;
-    this.#lengths[key] = fragment.length;
     return fragment;
   }
 
   /** Returns the length in code points of the fragments joined with spaces. */
   lengthOf(keys: readonly number[]): number {
     let length = Math.max(keys.length - 1, 0);
-    for (const key of keys) length += this.#lengths[key] || this.get(key).length;
+    for (const key of keys) length += this.#lengths[key] || this.#measure(key);
+    return length;
+  }
+
+  /**
+   * Returns the length of a fragment that is measured for the first time. A month has 80,000 names, mentions
+   * and links, so they are measured without making their fragments.
+   */
+  #measure(key: number): number {
+    const kind = kindOf(key);
+    const of = key - (FIRST_KEYS[kind] as number);
+    const length =
+      kind === NAME
+        ? codePoints(sampleName(of))
+        : kind === MENTION
+          ? this.#authors.handleOf(of).length + 1
+          : kind === LINK
+            ? SHORT_LINK
+            : this.get(key).length;
+    this.#lengths[key] = length;
     return length;
   }
 
@@ -149,11 +170,15 @@ export class SampleFragments {
         const link = sampleLink(of);
         return {
           ...plain(`https://t.co/${link.code}`),
-          entity: { kind: 'link', link, start: 0, end: 23 },
+          entity: { kind: 'link', link, start: 0, end: SHORT_LINK },
         };
       }
     }
   }
+}
+
+function kindOf(key: number): number {
+  return FIRST_KEYS.findLastIndex(first => first <= key);
 }
 
 export function codePoints(text: string): number {
@@ -196,7 +221,8 @@ function plain(text: string): Fragment {
   return { text, length: codePoints(text) };
 }
 
-function wordAt(language: SampleLanguage, word: number): string {
+/** Returns a word that the sentences of a language are about. `word` is below `WORDS`. */
+export function wordAt(language: SampleLanguage, word: number): string {
   return (language.topics[word >>> 2] as readonly string[])[word & 3] as string;
 }
 
@@ -204,7 +230,7 @@ const ARTICLES =
   /^(?:(?:the|my|el|la|los|las|mi|o|a|os|as|meu|minha|le|les|mon|ma|der|die|das|mein|meine) |l')/i;
 
 /** Writes a word as a hashtag, without its article, spaces and punctuation. */
-function tagOf(language: SampleLanguage, word: number): string {
+export function tagOf(language: SampleLanguage, word: number): string {
   return wordAt(language, word)
     .replace(ARTICLES, '')
     .replace(/[^\p{L}\p{N}\p{M}]/gu, '');
