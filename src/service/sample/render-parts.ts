@@ -138,7 +138,12 @@ function* linksOf(draft: SampleDraft, text: SampleText, drafts: SampleDrafts): G
 }
 
 export function postPage(head: SampleHead, drafts: SampleDrafts): string {
-  return `https://twitter.com/${drafts.authors.handleOf(head.author)}/status/${idOf(head)}`;
+  return pageStart(drafts.authors.handleOf(head.author)) + idOf(head);
+}
+
+/** Returns the part of URLs on the web that all posts of an author share. */
+export function pageStart(handle: string): string {
+  return `https://twitter.com/${handle}/status/`;
 }
 
 /** Returns the shortened URL that a post displays. */

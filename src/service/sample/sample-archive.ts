@@ -24,7 +24,7 @@ import { getOrMake, WeightedCache } from '../cache.js';
 import { EventLoopYield } from '../event-loop-yield.js';
 import { seedOf } from './random.js';
 import { cornersOf, pointOf } from './render-parts.js';
-import { type AtomIndex, IMAGES, TAGGED_PLACE } from './sample-atoms.js';
+import { type AtomIndex, AtomList, IMAGES, TAGGED_PLACE } from './sample-atoms.js';
 import { SampleAuthors } from './sample-authors.js';
 import {
   idOf,
@@ -98,6 +98,8 @@ interface Sample {
   readonly drafts: SampleDrafts;
   readonly terms: SampleTerms;
   readonly words: SampleWords;
+  /** The atoms of the block that is being indexed. */
+  readonly atoms: AtomList;
   readonly format: Format;
   /** The keys are the starts of the blocks. */
   readonly opened: WeightedCache<number, SampleBlock>;
@@ -119,6 +121,7 @@ function sampleOf({ seed, format, postsPerMinute }: SamplePosts): Sample {
     drafts,
     terms: new SampleTerms(drafts),
     words: new SampleWords(drafts),
+    atoms: new AtomList(),
     format,
     opened,
   };
@@ -192,6 +195,7 @@ class SampleBlock implements Block, BlockDetails {
 
   postings(term: string): DocumentSet {
     const found = new DocumentSet(this.count);
+    const { terms } = this.#sample;
     if (isReactionTerm(term)) {
       this.#reactions ??= this.#findReactions();
       for (const document of this.#reactions.get(term) ?? []) found.add(document);
@@ -201,9 +205,8 @@ class SampleBlock implements Block, BlockDetails {
       this.#addPostsOf(term.slice(AUTHOR.length), found);
       return found;
     }
-    const headAt = (document: number) => this.#headAt(document);
-    this.#sample.terms.find(term, this.#atoms, headAt, document => found.add(document));
-    return found;
+    if (terms.isNowhere(term)) return found;
+    return terms.find(term, this.#atoms, document => this.#headAt(document));
   }
 
   /**
@@ -260,17 +263,16 @@ class SampleBlock implements Block, BlockDetails {
   }
 
   #makeIndex(): AtomIndex {
-    const { drafts, terms } = this.#sample;
+    const { drafts, terms, atoms } = this.#sample;
     const before = this.#before;
     const starts = new Int32Array(this.count + 1);
-    const atoms: number[] = [];
     let document = 0;
     for (let i = before.length - 2; i >= 0; i--)
       for (let index = (before[i + 1] as number) - (before[i] as number) - 1; index >= 0; index--) {
         terms.collect(drafts.draft(this.#firstMinute + i, index), atoms);
         starts[++document] = atoms.length;
       }
-    return { starts, atoms: new Int32Array(atoms) };
+    return { starts, atoms: atoms.take() };
   }
 
   /**

@@ -27,3 +27,42 @@ export interface AtomIndex {
   readonly starts: Int32Array;
   readonly atoms: Int32Array;
 }
+
+/** A set of atoms, as a bit set. */
+export class AtomSet {
+  readonly #words = new Uint32Array((ATOMS + 31) >>> 5);
+
+  constructor(atoms: Iterable<number> = []) {
+    for (const atom of atoms) this.add(atom);
+  }
+
+  add(atom: number): void {
+    this.#words[atom >>> 5] = (this.#words[atom >>> 5] as number) | (1 << (atom & 31));
+  }
+
+  has(atom: number): boolean {
+    return (((this.#words[atom >>> 5] as number) >>> (atom & 31)) & 1) === 1;
+  }
+}
+
+/** A list of atoms. Its buffer is reused for the posts of the next block. */
+export class AtomList {
+  #atoms = new Int32Array(8192);
+  length = 0;
+
+  push(atom: number): void {
+    if (this.length === this.#atoms.length) {
+      const atoms = new Int32Array(2 * this.length);
+      atoms.set(this.#atoms);
+      this.#atoms = atoms;
+    }
+    this.#atoms[this.length++] = atom;
+  }
+
+  /** Removes all atoms from the list and returns them. */
+  take(): Int32Array {
+    const atoms = this.#atoms.slice(0, this.length);
+    this.length = 0;
+    return atoms;
+  }
+}

@@ -46,6 +46,10 @@ const FOUNDERS = 300;
 const LAST_JOINED = Date.UTC(2024, 0, 1);
 const SALT = -7;
 const { handles } = vocabulary;
+/** The letters of all handles. Each handle is the start of one of these words, followed by a number. */
+const HANDLE_LETTERS = handles.first
+  .flatMap(head => handles.last.flatMap(tail => [`${head}_${tail}`, head + tail]))
+  .join(' ');
 const DEFAULT_COLORS = ['F5F8FA', '1DA1F2', 'C0DEED', 'DDEEF6', '333333'];
 
 /** An array of 100 indices of languages. Each language occurs as often as its percentage. */
@@ -85,6 +89,14 @@ export class SampleAuthors {
   static countAt(at: number): number {
     const progress = Math.min(Math.max((at - FIRST_POST) / (LAST_JOINED - FIRST_POST), 0), 1);
     return FOUNDERS + Math.floor((AUTHORS - FOUNDERS) * progress * progress);
+  }
+
+  /**
+   * Returns false if no handle contains a word, which is in lower case. Most words are excluded, so that a search
+   * for them need not make all handles.
+   */
+  static mayHaveWord(word: string): boolean {
+    return HANDLE_LETTERS.includes(word.replace(/\d+$/, ''));
   }
 
   isVerified(index: number): boolean {

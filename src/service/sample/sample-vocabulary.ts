@@ -34,25 +34,42 @@ export const LINKS = 4096;
 
 /** Returns a linked page. `index` is below `LINKS`. All sample archives link to the same pages. */
 export function sampleLink(index: number): SampleLink {
-  const { host, name: site } = around(sites, index);
-  const section = around(sections, index >>> 2);
-  const subject = around(subjects, index * 7 + (index >>> 5));
-  const tail = around(tails, index >>> 3);
-  const head = around(heads, index >>> 4);
-  const path = `${section}/${head.toLowerCase()}-${subject}-${tail.replaceAll(' ', '-')}-${1000 + index}`;
-  const shown = `${host}/${path}`;
+  const { name: site } = around(sites, index);
+  const { address, display } = addressOf(index);
+  const subject = subjectOf(index);
+  const title = `${around(heads, index >>> 4)} ${subject} ${around(tails, index >>> 3)}`;
   return {
     code: linkCode(index),
-    url: `https://www.${host}/${path}`,
-    display: `${shown.slice(0, host.length + 15)}…`,
-    title: `${head} ${subject} ${tail} | ${site}`,
-    description: `${head} ${subject} ${tail}: ${site} asked around, counted twice and wrote down what people said about ${subject}.`,
+    url: `https://www.${address}`,
+    display,
+    title: `${title} | ${site}`,
+    description: `${title}: ${site} asked around, counted twice and wrote down what people said about ${subject}.`,
   };
+}
+
+/** Returns the text of a link that search finds, except for its code. */
+export function linkText(index: number): string {
+  const { address, display } = addressOf(index);
+  return `www.${address} ${display}`;
+}
+
+const HEAD_SLUGS = heads.map(head => head.toLowerCase());
+const TAIL_SLUGS = tails.map(tail => tail.replaceAll(' ', '-'));
+const subjectOf = (index: number): string => around(subjects, index * 7 + (index >>> 5));
+
+function addressOf(index: number): { readonly address: string; readonly display: string } {
+  const { host } = around(sites, index);
+  const section = around(sections, index >>> 2);
+  const slug = `${around(HEAD_SLUGS, index >>> 4)}-${subjectOf(index)}-${around(TAIL_SLUGS, index >>> 3)}`;
+  const address = `${host}/${section}/${slug}-${1000 + index}`;
+  return { address, display: `${address.slice(0, host.length + 15)}…` };
 }
 
 function around<T>(list: readonly T[], index: number): T {
   return list[index % list.length] as T;
 }
+
+export const CODE_LENGTH = 10;
 
 /** Returns a code of 10 letters and digits. It is unique if `index` is below 62^5. */
 export function linkCode(index: number): string {
@@ -72,6 +89,17 @@ export const NAMES = 32_768;
 export function sampleName(index: number): string {
   const { first, middle, last } = names;
   return around(first, index) + around(middle, index >>> 5) + around(last, index >>> 10);
+}
+
+/** Returns the numbers of the names that equal a word, which is in lower case. */
+export function namesEqualTo(word: string): readonly number[] {
+  const name = word.charAt(0).toUpperCase() + word.slice(1);
+  const found: number[] = [];
+  for (const [first, start] of names.first.entries())
+    if (name.startsWith(start))
+      for (let i = first; i < NAMES; i += names.first.length)
+        if (sampleName(i) === name) found.push(i);
+  return found;
 }
 
 /** A city with the names that posts and profiles use. */

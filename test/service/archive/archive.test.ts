@@ -276,6 +276,17 @@ describe('the archive of generated posts', () => {
     expect(drawn()).toBeLessThan(7 * 24 * 60 * 13);
   });
 
+  test('generates no post to search for a word that no generated post has', async () => {
+    const archive = openSampleArchive({ seed: 'absent', postsPerMinute: 1, now: () => END });
+    const day = { from: END - DAY, to: END };
+    const drawn = countDrafts();
+    const { posts } = await archive.search(rule('unbelievably'), day, { limit: 10 });
+    expect(posts).toEqual([]);
+    expect(drawn()).toBe(0);
+    await archive.search(rule('coffee'), day, { limit: 10 });
+    expect(drawn()).toBeGreaterThan(0);
+  });
+
   test('generates posts once for all archives with the same settings', async () => {
     const open = (seed: string) => openSampleArchive({ seed, postsPerMinute: 1, now: () => END });
     const day = { from: END - DAY, to: END };

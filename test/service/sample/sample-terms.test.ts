@@ -4,6 +4,7 @@ import { postTerms } from '../../../src/rules/operators/post-terms.js';
 import { rulePost } from '../../../src/rules/post/rule-post.js';
 import { getOrMake } from '../../../src/service/cache.js';
 import { seedOf } from '../../../src/service/sample/random.js';
+import { AtomList } from '../../../src/service/sample/sample-atoms.js';
 import { SampleDrafts } from '../../../src/service/sample/sample-draft.js';
 import { renderActivity } from '../../../src/service/sample/sample-posts.js';
 import { SampleTerms } from '../../../src/service/sample/sample-terms.js';
@@ -17,13 +18,13 @@ test('SampleTerms returns the index terms of posts in either format without rend
   const posts = minutes.flatMap(minute =>
     Array.from({ length: 60 }, (_, index) => drafts.draft(minute, index)),
   );
-  const atoms: number[] = [];
+  const atoms = new AtomList();
   const starts = [0];
   for (const draft of posts) {
     terms.collect(draft, atoms);
     starts.push(atoms.length);
   }
-  const index = { starts: new Int32Array(starts), atoms: new Int32Array(atoms) };
+  const index = { starts: new Int32Array(starts), atoms: atoms.take() };
   for (const format of ['original', 'activity_streams'] as const) {
     const expected = new Map<string, number[]>();
     for (const [document, draft] of posts.entries())
@@ -31,14 +32,9 @@ test('SampleTerms returns the index terms of posts in either format without rend
         if (!/^(?:in_reply_to|retweets_of)_status_id:/.test(term))
           getOrMake(expected, term, () => []).push(document);
     for (const [term, documents] of expected) {
-      const found: number[] = [];
-      terms.find(
-        term,
-        index,
-        document => posts[document] as (typeof posts)[number],
-        document => found.push(document),
-      );
-      expect(found, term).toEqual(documents);
+      const headAt = (document: number) => posts[document] as (typeof posts)[number];
+      const found = terms.find(term, index, headAt);
+      expect([...found.members(0, posts.length)], term).toEqual(documents);
     }
   }
 });
