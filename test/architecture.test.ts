@@ -165,9 +165,6 @@ function loadedWith(entry: string): ReadonlySet<string> {
 /** Forbidden imports that exist and still have to be removed. */
 const EXCEPTIONS: readonly string[] = [];
 
-/**
- * Returns the table entry of a file, of its folder, or of the nearest parent folder that has one.
- */
 function entryOf(file: string): string {
   const parts = path.relative(SOURCE, file).replace(/\.ts$/, '').split(path.sep);
   for (let length = parts.length; length > 0; length--) {

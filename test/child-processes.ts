@@ -22,10 +22,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/**
- * Returns everything that a child prints until it ends. If its stdout or stderr is not a pipe, the
- * output of that stream is empty.
- */
+/** If the child's stdout or stderr is not a pipe, the output of that stream is empty. */
 export async function outputOf(child: ChildProcess): Promise<Ended> {
   const [end, stdout, stderr] = await Promise.all([
     once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>,
@@ -57,8 +54,8 @@ export function endChildren(): void {
 process.once('exit', endChildren);
 // In a test, `setup.ts` kills the children.
 if (!('__vitest_worker__' in globalThis)) {
-  // Here, a script of `npm run faults` starts the children. They have their own process groups, so
-  // Ctrl-C does not reach them.
+  // Outside of vitest, a script of `npm run faults` starts the children. They have their own
+  // process groups, so Ctrl-C does not reach them.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.once(signal, () => {
       endChildren();

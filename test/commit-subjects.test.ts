@@ -28,7 +28,6 @@ async function commit(...subjects: readonly string[]): Promise<void> {
     await git(folder, 'commit', '--quiet', '--allow-empty', '--no-verify', '-m', subject);
 }
 
-/** Returns what the script prints to stderr: an empty string if all subjects are short enough. */
 async function complaints(cwd = folder, ...args: readonly string[]): Promise<string> {
   return exec(process.execPath, [script, ...args], { cwd }).then(
     ({ stderr }) => stderr,

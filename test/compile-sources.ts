@@ -90,8 +90,7 @@ async function keepWorker(worker: string): Promise<void> {
 }
 
 /**
- * Returns the files that export nothing, which are scripts. Excludes the scripts of
- * `npm run faults`, which compiles them itself.
+ * A script exports nothing. Excludes the scripts of `npm run faults`, which compiles them itself.
  */
 async function scriptsBelow(folder: string): Promise<string[]> {
   const names = await readdir(path.join(root, folder), { recursive: true });

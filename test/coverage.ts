@@ -90,10 +90,7 @@ function bundles(): ReadonlyMap<string, ScriptCoverage[]> {
   return found;
 }
 
-/**
- * Returns the coverage in a file. If a test killed the process while it wrote the file, returns no
- * coverage.
- */
+/** If a test killed the process while it wrote the file, returns no coverage. */
 function scriptsIn(file: string): readonly ScriptCoverage[] {
   const text = readFileSync(file, 'utf8');
   try {

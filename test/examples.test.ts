@@ -45,7 +45,7 @@ const ALONE = [
   '25-observed.ts',
 ];
 
-/** Runs an example in an empty folder. `behind` is shell code after the command, such as a pipe. */
+/** `behind` is shell code after the command, such as a pipe. */
 function run(
   example: string,
   args: readonly string[] = [],

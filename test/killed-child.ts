@@ -17,7 +17,6 @@ export class KilledChild {
   errors = '';
   readonly #process: ChildProcess;
 
-  /** @param script The path of the compiled script. */
   constructor(script: string, args: readonly string[], { cwd, env }: ChildOptions = {}) {
     this.#process = spawn(process.execPath, [script, ...args], {
       cwd,

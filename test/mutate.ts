@@ -3,7 +3,6 @@ import path from 'node:path';
 import { isRecord } from '../src/base/record.js';
 import { Random } from './faults/random.js';
 
-/** A small mistake in a source file, with the tests that must notice it. */
 export interface Mutant {
   readonly file: string;
   /** Code that occurs exactly once in the file. */
@@ -63,7 +62,6 @@ export function mirroredFolder(file: string): string {
   return `${folder}/`;
 }
 
-/** Selects `count` items by a seed, in the order of the list. */
 export function sampled<T>(items: readonly T[], count: number, seed: number): T[] {
   const { next } = new Random(`mutants ${seed}`);
   return items

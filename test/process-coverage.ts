@@ -26,7 +26,6 @@ export interface FileCoverage {
   readonly b: Record<string, number[]>;
 }
 
-/** The counts that V8 collected for one script in one process or thread. */
 export interface ScriptCoverage {
   readonly url: string;
   readonly functions: readonly {

@@ -40,10 +40,6 @@ function checkerOf(): { readonly program: ts.Program; readonly checker: ts.TypeC
   return { program, checker: program.getTypeChecker() };
 }
 
-/**
- * Returns all exports of the package by name, such as `search`, `jobs.run` and
- * `service:createService`.
- */
 export function publicExports(): Map<string, ts.Symbol> {
   const { program, checker } = checkerOf();
   const found = new Map<string, ts.Symbol>();

@@ -13,7 +13,6 @@ interface Script {
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
-  /** A string that is printed to stdout and stderr after the script has ended. */
   readonly mark: string;
 }
 

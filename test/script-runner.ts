@@ -8,7 +8,6 @@ import { compiled } from './compiled.js';
 const MARK = '\0the script has ended\0';
 
 export interface ScriptRun {
-  /** The path of the compiled script. */
   readonly script: string;
   readonly args?: readonly string[];
   readonly cwd: string;

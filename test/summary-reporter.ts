@@ -99,10 +99,6 @@ export default class SummaryReporter implements Reporter {
   }
 }
 
-/**
- * Returns the folder of a test file, such as `test/search`. For a file directly in `test`, returns
- * the path of the file.
- */
 function folderOf(file: string): string {
   return file.split(path.posix.sep).slice(0, 2).join('/');
 }

@@ -44,7 +44,6 @@ beforeAll(async () => {
   await mkdir(path.dirname(npx));
   const script = 'command=$1; shift; exec env npm_command=exec "node_modules/.bin/$command" "$@"';
   await writeFile(npx, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
-  // Writes the file that `npm init -y` creates.
   await writeFile(path.join(project, 'package.json'), '{ "name": "walk", "type": "commonjs" }');
   port = await freePort();
 });
@@ -132,7 +131,6 @@ it('a reader can follow the README and the pages it links from the first command
   expect(ids.length).toBe(20_000);
   expect(new Set(ids).size).toBe(20_000);
 
-  // The third run finds that the work is complete.
   expect(await printed(again)).toMatch(/^20000 posts in \d files\n$/);
 
   const run = async (page: string) => {

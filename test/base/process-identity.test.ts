@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import { processState, thisProcess } from '../../src/base/process-identity.js';
 import { spawn } from '../child-processes.js';
 
-/** Returns the identity of a process on this machine, without its start time. */
 const only = (pid: number) => ({ ...thisProcess(), pid, started: undefined });
 
 describe('a recorded process', () => {

@@ -48,7 +48,6 @@ function millrace(...args: string[]) {
   return scripts.run({ script: COMMAND, args, env, cwd: folder });
 }
 
-/** Starts a command in a separate process, which the test can kill. */
 function start(...args: string[]) {
   return spawn(process.execPath, [COMMAND, ...args], { env, cwd: folder });
 }

@@ -364,7 +364,7 @@ describe('compliance()', () => {
     service.happen(0, sent);
     await first.has('0');
     ahead = HOUR / 2;
-    // Each event arrives separately, long after its time.
+    // Each event arrives separately, and much later than the time that it contains.
     for (let id = 1; id <= 10; id++) {
       service.happen(id, sent + id);
       await first.has(String(id));

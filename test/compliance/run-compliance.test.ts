@@ -44,10 +44,6 @@ describe('the reported gaps of a compliance stream', () => {
       fc.property(fc.array(step, { maxLength: 40 }), steps => {
         let ledger = new ConnectionGaps(3);
         let now = START;
-        /**
-         * For each connection, the time since which it has been open, or `undefined` if it is
-         * closed.
-         */
         const stands: (number | undefined)[] = [undefined, undefined, undefined];
         const ever = [false, false, false];
         const missed: number[] = [];

@@ -181,7 +181,6 @@ describe('tombstones', () => {
       const left = await openTombstones(folder);
       const { upTo = 0 } = (left.cursor('numbers') ?? {}) as { upTo?: number };
       expect(upTo).toBeGreaterThanOrEqual(told);
-      // Either a batch and its cursor are stored completely, or nothing of the batch is stored.
       expect(left.size).toBe(upTo);
       for (let id = 1; id <= upTo; id += 97)
         expect(left.post(String(id))).toEqual({ deleted: true });

@@ -149,8 +149,8 @@ const failsAtItem = async (input: AsyncIterable<unknown>) => {
 const aborted = () => AbortSignal.abort(reason);
 
 /**
- * The ways in which a run can end before or while it reads its source. `error` is the error with
- * which the run rejects.
+ * A run can end in these ways before or while it reads its source. `error` is the error with which
+ * it rejects.
  */
 const ENDS: Readonly<
   Record<string, { run(source: Source<unknown>): Promise<unknown>; readonly error?: unknown }>

@@ -8,7 +8,6 @@ import { Activity } from '../../src/post/activity.js';
 import { collect } from '../../src/sinks/collect.js';
 import { files } from '../../src/sinks/files.js';
 
-/** `pipeline` without its types, as JavaScript callers see it. */
 const call = pipeline as (...args: unknown[]) => Promise<unknown>;
 
 function source(): { readonly flow: Flow<string>; readonly state: { opened: number } } {

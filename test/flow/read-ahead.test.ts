@@ -155,7 +155,6 @@ describe('readAhead', () => {
   it('does not wait for a pending item when the consumer stops', async () => {
     const input = (async function* () {
       yield 0;
-      // Never settles, like a live connection without data.
       await new Promise(() => {});
     })();
     for await (const item of readAhead(input, 2)) {

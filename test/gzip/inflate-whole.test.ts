@@ -70,7 +70,6 @@ describe('a zstd file inflated in one call', () => {
     const texts = ['one', '', 'two'.repeat(100_000)];
     const file = Buffer.concat([SKIPPED, ...texts.map(zstd), SKIPPED]);
     expect(String(await inflated(file))).toBe(texts.join(''));
-    // Here, the file is a view of a larger buffer.
     const within = Buffer.concat([Buffer.from('before'), file, Buffer.from('after')]);
     expect(String(await inflated(within.subarray(6, 6 + file.length)))).toBe(texts.join(''));
   });

@@ -6,10 +6,7 @@ import { jsonLike, jsonObject, jsonValue } from '../post/arbitrary-json.js';
 import { printJson, style, type Value } from '../post/print-json.js';
 import { bySuite } from '../suite.js';
 
-/**
- * Returns what `parseExact` must return for the JSON of this value. Ids and long integers become
- * strings of digits.
- */
+/** Ids and long integers become strings of digits. */
 function exactly(value: Value, key?: string): unknown {
   if (typeof value === 'bigint') {
     const digits = String(value);

@@ -37,7 +37,6 @@ function written(text: string): fc.Arbitrary<string> {
   return fc.constantFrom(JSON.stringify(text), `"${escaped.map(hex => `\\u${hex}`).join('')}"`);
 }
 
-/** A document with an array `results`, the JSON of its elements, and the JSON around the array. */
 export const document = fc
   .record({
     others: fc.uniqueArray(

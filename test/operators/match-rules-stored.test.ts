@@ -125,7 +125,6 @@ const line = fc
       case 0:
         return old;
       case 1:
-        // Adds the members with matching rules that posts of the two formats have.
         return old.replace(
           /\}$/,
           ',"matching_rules":[{"tag":"other"}],"gnip":{"matching_rules":[]}}',
@@ -135,7 +134,6 @@ const line = fc
       case 3:
         return text.replace(/\}$/, ', "gnip" : { } }\r');
       case 5:
-        // Adds a second copy of each member with matching rules.
         return old.replace(
           /\}$/,
           ',"gnip":{"matching_rules":[{"tag":"b"}],"gnip":1},"matching_rules":1}',

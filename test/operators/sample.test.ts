@@ -47,7 +47,6 @@ describe('sample', () => {
 
   it.each([0.01, 0.1, 0.5])('passes about the fraction %d of all posts', async ratio => {
     const { length } = await sampled(ids, { ratio });
-    // The tolerance is four standard deviations.
     const deviation = Math.sqrt(ids.length * ratio * (1 - ratio));
     expect(Math.abs(length - ids.length * ratio)).toBeLessThan(4 * deviation);
   });

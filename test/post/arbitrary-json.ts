@@ -51,7 +51,6 @@ function object(value: fc.Arbitrary<Value>): fc.Arbitrary<{ readonly [key: strin
   return fc.dictionary(key, value, { maxKeys: 6 });
 }
 
-/** Generates strings of JSON tokens, which are often almost JSON. */
 export const jsonLike: fc.Arbitrary<string> = fc
   .array(
     fc.constantFrom(

@@ -9,7 +9,6 @@ export interface ArbitraryPost {
   readonly format: 'original' | 'activity_streams';
   readonly json: string;
   readonly bytes: Buffer;
-  /** Prints the post when a property fails. */
   readonly [fc.toStringMethod]: () => string;
 }
 

@@ -1,9 +1,5 @@
 import fc from 'fast-check';
 
-/**
- * The content of a post, independent of its format. Missing content is `undefined` or an empty
- * list.
- */
 export interface PostModel {
   readonly id: bigint;
   readonly postedAt: Date;
@@ -70,7 +66,6 @@ export const postId: fc.Arbitrary<bigint> = fc.oneof(
   { weight: 1, arbitrary: fc.bigInt(1n, 99_999n) },
 );
 
-/** Strings that look like JSON or that break careless readers. */
 const trap = fc.constantFrom(
   '"id_str":"1"',
   ',"id":12345678901234567,"id_str":"76543210987654321"',

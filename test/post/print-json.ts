@@ -13,7 +13,6 @@ export type Value =
 export interface Style {
   readonly shuffled: boolean;
   readonly spaced: boolean;
-  /** Whether keys and strings contain escapes: `\uXXXX` for any character and `\/` for a slash. */
   readonly escaped: boolean;
   /** Decides the order of members, and where spaces and escapes are inserted. */
   readonly seed: number;

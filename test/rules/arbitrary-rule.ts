@@ -17,7 +17,6 @@ export interface RuleVocabulary {
   /** The handles and ids of authors. */
   readonly users?: readonly string[] | undefined;
   readonly ids?: readonly string[] | undefined;
-  /** If given, rules contain only operators that this product supports. */
   readonly product?: RuleProduct | undefined;
 }
 

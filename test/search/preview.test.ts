@@ -12,7 +12,6 @@ import { impatient } from '../http/virtual-time.js';
 let service: Service;
 let acme: Account;
 const TO = floorTo(DAY, Date.UTC(2024, 4, 9));
-// The window neither starts nor ends at the boundary of a day.
 const WINDOW = {
   product: 'fullarchive',
   fromDate: formatTimestamp(TO - 3 * DAY + 7 * HOUR),

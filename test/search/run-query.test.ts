@@ -187,7 +187,6 @@ describe('a sliced search', () => {
     const timing = { ...impatient(), now: () => now };
     const first = await run(undated, testAccount(server, { timing }));
     expect(first.found.length).toBeGreaterThan(140);
-    // A run that is resumed two days later keeps the time range of the first run.
     const later = testAccount(server, { timing: { ...timing, now: () => now + 2 * DAY } });
     for (const [i, cursor] of first.cursors.entries()) {
       const resume = JSON.parse(JSON.stringify(cursor)) as Cursor;

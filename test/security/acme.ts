@@ -1,7 +1,6 @@
 import type { AccountOptions, jobs } from 'millrace';
 import { LOGIN } from '../login.js';
 
-/** Every setting and secret that any call needs. */
 export const ACME = {
   account: 'acme',
   publisher: 'twitter',

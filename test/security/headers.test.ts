@@ -42,7 +42,6 @@ async function recorder(options: AccountOptions = {}) {
 type Acme = Awaited<ReturnType<typeof recorder>>['acme'];
 const dates = { fromDate: '201401010000', toDate: '201401020000' } as const;
 
-/** Calls that send a body, or that send a user's string in the address. */
 const CALLS: Readonly<Record<string, (acme: Acme, text: string) => Promise<unknown>>> = {
   search: (acme, text) =>
     pipeline(search(acme, { product: 'fullarchive', query: 'rain', next: text }), collect()),

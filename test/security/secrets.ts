@@ -1,9 +1,5 @@
 import { inspect } from 'node:util';
 
-/**
- * Returns the forms in which a secret can appear: unchanged, URL-encoded, and in base64 after other
- * characters, as in `email:password`.
- */
 export function spellings(secret: string): string[] {
   return [
     secret,

@@ -66,7 +66,6 @@ const HEADERS = 'GET /status HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ';
 const BODY =
   'POST /_control/faults HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 60\r\n\r\n{"kind":';
 
-/** Sends the start of a request, and then nothing more. */
 function slowRequest(url: string, begun: string): Promise<Slow> {
   return new Promise(resolve => {
     const socket = net.connect(Number(new URL(url).port), '127.0.0.1');

@@ -27,7 +27,6 @@ const NO_NPM = {
 
 const children: ChildProcess[] = [];
 
-// Kills services that a failed test has left running.
 afterAll(() => {
   for (const child of children) child.kill('SIGKILL');
 });
@@ -117,7 +116,6 @@ describe('the command millrace-service', () => {
       /console +http:\/\/127\.0\.0\.1:\d+\/console \(dev@example\.com, local-service\)\n/,
     );
     expect(summary).toMatch(/\n {2}export MILLRACE_URL='http:\/\/127\.0\.0\.1:\d+'\n/);
-    // The command that the summary prints finds posts.
     const [, login = '', url = ''] = /curl -u '([^']+)' '([^']+)'/.exec(summary) ?? [];
     const tried = await fetch(url, { headers: { authorization: `Basic ${btoa(login)}` } });
     expect(((await tried.json()) as { results: unknown[] }).results).toHaveLength(10);

@@ -6,7 +6,6 @@ export class MemoryArchive implements Archive {
   readonly format: Format;
   /** The posts, newest first. */
   readonly posts: readonly ArchivedPost[];
-  /** The number of buckets after which counting times out. */
   bucketsUntilTimeout = Number.POSITIVE_INFINITY;
   closed = 0;
 

@@ -172,7 +172,6 @@ describe('the simulated disk of the crash tests', () => {
     for (let cut = 0; cut < (await callsOf()); cut++) {
       const disk = new SimulatedDisk();
       const lying = Object.create(disk) as SimulatedDisk;
-      // Simulates a disk whose `datasync` does nothing.
       lying.open = async (file, flags) => {
         const open = await disk.open(file, flags);
         return { ...open, datasync: async () => {} };
@@ -189,7 +188,6 @@ describe('the simulated disk of the crash tests', () => {
 });
 
 describe('output names on a disk that ignores case', () => {
-  /** Returns a file system that stores files on the disk but ignores the case of their names. */
   function ignoringCase(disk: SimulatedDisk): FileSystem {
     const { open, readFile, rename, unlink, mkdir, lstat } = SimulatedDisk.prototype;
     const fold = (name: string) => name.toLowerCase();

@@ -200,7 +200,6 @@ describe('files()', () => {
       const flow = new Flow<{ readonly n: number }>(
         async function* ({ resume }) {
           for (let n = Number(resume?.n ?? 0); n < 40; n++) {
-            // The first run fails in the middle.
             if (n === 25 && !existsSync(`${out}/failed`)) {
               await writeFile(`${out}/failed`, '');
               throw new Error('broken');

@@ -281,7 +281,6 @@ describe('parquet()', () => {
       ['', null, null, null, null, null, [], null],
       [null, null, null, null, null, null, null, null],
     ]);
-    // Readers use the statistics of a row group to decide whether to skip it.
     expect(await ask(`SELECT count(*) FROM '${file}' WHERE t > '2025-01-01'`)).toEqual([['0']]);
   });
 
@@ -310,7 +309,6 @@ describe('parquet()', () => {
     expect(await ask(`SELECT count(*) FROM (${fromCsv})`)).toEqual([[String(posts)]]);
     expect(await ask(`SELECT * FROM '${a}' EXCEPT ${fromCsv}`)).toEqual([]);
     expect(await ask(`${fromCsv} EXCEPT SELECT * FROM '${a}'`)).toEqual([]);
-    // Even without any options, DuckDB finds every row in the CSV.
     expect(await ask(`SELECT count(*), max(id::BIGINT)::VARCHAR FROM '${b}'`)).toEqual(
       await ask(`SELECT count(*), max(id) FROM '${a}'`),
     );

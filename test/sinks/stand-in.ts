@@ -26,7 +26,6 @@ export class StandIn<T> {
   /** The number of calls so far that could have failed. */
   tries = 0;
   readonly #endings: Ending[];
-  /** The rows that were written with each token. */
   readonly #ranges = new Map<string, readonly T[]>();
   #killed = false;
 

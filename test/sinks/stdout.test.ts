@@ -20,7 +20,6 @@ interface Ended {
   readonly code: number | null;
   readonly out: string;
   readonly errors: string;
-  /** The result that the script prints to stderr if it succeeds. */
   readonly result: { posts: number; bytes: number; files: unknown[]; closed: boolean };
 }
 

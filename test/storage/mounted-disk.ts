@@ -255,10 +255,7 @@ class Handle implements OpenFile {
 
 let installed = false;
 
-/**
- * Replaces Node's functions. The replacements also apply to modules that have already imported
- * them.
- */
+/** The replacements also apply to modules that have already imported the functions. */
 function install(): void {
   if (installed) return;
   installed = true;

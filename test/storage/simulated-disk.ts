@@ -213,10 +213,7 @@ export class SimulatedDisk implements FileSystem {
     };
   }
 
-  /**
-   * Counts a call, and throws if it should fail. If a write fails, `half` writes half of its data
-   * before that.
-   */
+  /** If a write fails, `half` writes half of its data before the error is thrown. */
   async call(call: string, file: string, half = () => {}): Promise<void> {
     this.callNow(call, file, half);
   }

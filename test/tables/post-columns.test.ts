@@ -17,9 +17,6 @@ const rowOf = tables.toRow(tables.posts);
 /** Columns that only one format has, according to the documentation. */
 const ORIGINAL_ONLY = ['reply_count', 'quote_count', 'possibly_sensitive', 'author_protected'];
 
-/**
- * Takes a row of the `original` format, and removes from it what the other format cannot express.
- */
 function inBothFormats(row: PostRow, streams: PostRow): PostRow {
   const same = {
     ...row,

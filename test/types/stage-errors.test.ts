@@ -21,7 +21,6 @@ declare const signal: AbortSignal;
 const teeOfPosts = tee(csv({ path: 'a.csv' }), collect(), async some => { for await (const { id } of some) return id; });
 `;
 
-/** One flow for each type of item that a built-in stage delivers. */
 const GIVEN = {
   'bytes of files': `localFiles('a')`,
   'inflated bytes': `compose(gunzip())(localFiles('a'))`,

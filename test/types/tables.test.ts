@@ -16,7 +16,6 @@ import type { Count, CountAs, EngagementType } from '../../src/users/engagement-
 const posts: Flow<Activity> = new Flow(async function* () {});
 const buckets: Flow<CountBucket> = new Flow(async function* () {});
 
-/** The type of the items that the columns of a table read. */
 type ItemOf<Columns extends { readonly [name: string]: { value(item: never): unknown } }> =
   Parameters<Columns[keyof Columns]['value']>[0];
 

@@ -132,7 +132,6 @@ describe('engagement totals of the local service', () => {
     const whole = await engagementTotals(acme, { token, ids: [one, two] });
     service.faults.plant({ ...fault, endpoint: 'engagement' });
     expect(await engagementTotals(acme, { token, ids: [one, two] })).toEqual(whole);
-    // All planted faults were used.
     expect(service.faults.list()).toEqual([]);
   });
 

@@ -13,7 +13,6 @@ export interface LocalUser {
   readonly service: Service;
   readonly acme: Account;
   as(options: AccountOptions): Account;
-  /** Sends the requests of a browser in which ann consents. */
   consent(address: string): Promise<Response>;
   refuse(address: string): Promise<Response>;
 }

@@ -25,7 +25,7 @@ const POST =
 /** An id, and the kind of object to which it belongs. */
 type Id = readonly [of: number, id: string];
 
-/** Returns the ids in a post, or the error. The post is surrounded by other bytes, as in a file. */
+/** The post is surrounded by other bytes, as in a file. */
 function idsIn(bytes: Buffer): readonly Id[] | string {
   const content = Buffer.concat([Buffer.from('}"\n'), bytes, Buffer.from('\n{"id":"')]);
   return outcomeOf(() => {
@@ -97,7 +97,6 @@ function objectsIn(value: unknown, found: Members[] = []): Members[] {
   return found;
 }
 
-/** Returns whether the post could only be read by `Activity`. */
 function isLeft(bytes: Buffer): boolean {
   const readId = vi.spyOn(Activity.prototype, 'id', 'get');
   try {

@@ -23,10 +23,7 @@ test('the search for several clauses stops reading the index at a clause that ma
   expect(found).toEqual([]);
 });
 
-/**
- * Queries a block of three posts, each of which contains all existing terms. Records the terms that
- * are requested.
- */
+/** Each of the three posts contains all existing terms. */
 function ask(query: string, existing: readonly string[]) {
   let asked = 0;
   const block: Block = {

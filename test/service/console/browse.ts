@@ -91,5 +91,4 @@ export async function signedIn(...parameters: Parameters<typeof local>) {
   return { ...there, browser };
 }
 
-/** A string that ends elements or adds new ones if a page does not escape it. */
 export const HOSTILE = `</title><script>alert(1)</script>"'><img src=x onerror=alert(2)>\u202E&amp;`;

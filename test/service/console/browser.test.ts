@@ -633,7 +633,6 @@ async function application(): Promise<
   };
 }
 
-/** Starts a service that has entries on every page. All entries have hostile content. */
 async function busyService(): Promise<Started> {
   const there = await started({ jobDwellMs: 0, jobDollarsPerDay: 500, usageCap: 1_000 });
   const { service, addresses } = there;

@@ -32,7 +32,6 @@ beforeEach(async () => {
     password: `pass'word"`,
   });
   addresses = await service.start();
-  // Sets the variables of the overview page in a shell, and reads the resulting environment.
   const script = `${exportLines(environmentOf(addresses))}\nenv -0`;
   const shell = spawnSync('bash', ['--norc', '-c', script], { env: { PATH: process.env.PATH } });
   expect(String(shell.stderr)).toBe('');

@@ -5,7 +5,6 @@ import { NOW } from '../local-service.js';
 
 export const EVIL_NAME = `</p><script>alert("name")</script>"'><img src=x onerror=alert(1)>\u202E`;
 
-/** Two posts by ann (user 7) and one by mallory (user 8), whose name has hostile characters. */
 export function hostilePosts(now = NOW): ArchivedPost[] {
   const ann = { id: '7', handle: 'ann', name: 'Ann' };
   const mallory = { id: '8', handle: 'mallory', name: EVIL_NAME };

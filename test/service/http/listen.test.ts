@@ -15,7 +15,6 @@ async function started(options: ServiceOptions) {
   return { service, addresses: await service.start() };
 }
 
-/** An address at which other machines can reach this machine. */
 const outer = Object.values(networkInterfaces())
   .flat()
   .find(address => address?.family === 'IPv4' && !address.internal)?.address;

@@ -6,7 +6,6 @@ import { MINUTE, SECOND } from '../../../src/base/time.js';
 import { AUTHORIZATION, COUNTS_PATH, local, SEARCH_PATH, teaPosts } from '../local-service.js';
 import { MemoryArchive } from '../memory-archive.js';
 
-/** Returns the status for a raw request that HTTP clients would not send. */
 async function statusOfRaw(baseUrl: string, request: string): Promise<number> {
   const socket = net.connect(Number(new URL(baseUrl).port), '127.0.0.1');
   socket.write(request);

@@ -22,7 +22,6 @@ async function started(options: ServiceOptions) {
   return service.start();
 }
 
-/** Opens a port that forwards to another port, like the published port of a container. */
 async function publishedPort(port: number): Promise<number> {
   const server = net.createServer(socket => {
     const inner = net.connect(port, '127.0.0.1');

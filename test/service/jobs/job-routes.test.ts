@@ -44,7 +44,6 @@ describe('the local service, asked to create a job,', () => {
       message: expect.stringContaining('There is a job with the title "small"'),
     });
     expect((await jobs.post({ title: 'Small' })).status).toBe(201);
-    // The check for a title in use also covers concurrent requests.
     const both = await Promise.all([jobs.post({ title: 'x' }), jobs.post({ title: 'x' })]);
     expect(both.map(({ status }) => status).sort()).toEqual([201, 400]);
   });

@@ -60,12 +60,10 @@ export interface JobReply {
 
 export interface LocalJobs {
   readonly service: Service;
-  /** The URL of all jobs. */
   readonly base: string;
   readonly errors: unknown[];
   /** Sends a request to a path below the base URL, or to a full URL. */
   ask(path: string, init?: RequestInit): Promise<JobReply>;
-  /** Sends a request to create a small job. `fields` replace its properties. */
   post(fields?: Record<string, unknown>): Promise<JobReply>;
   create(fields?: Record<string, unknown>): Promise<string>;
   job(uuid: string): Promise<JobBody>;

@@ -47,7 +47,6 @@ export interface Streams {
   readonly archive: MemoryArchive;
   readonly errors: unknown[];
   open(path: string, headers?: http.OutgoingHttpHeaders): Promise<Connection>;
-  /** Opens a stream and waits for its end. */
   see(path: string, headers?: http.OutgoingHttpHeaders): Promise<Seen>;
   /** Returns the path of a replay. By default, it replays the whole hour. */
   replayPath(type?: string, from?: number, to?: number): string;

@@ -16,7 +16,6 @@ describe('the last message of a replay of the local service', () => {
     );
     expect(idsIn(messages)).toEqual([...range(0, 5), ...range(7, 60)]);
     expect(complete).toBe(true);
-    // A second replay of the failed minutes is complete.
     const again = await see(replayPath('firehose', START + 5 * MINUTE, START + 7 * MINUTE));
     expect(idsIn(again.messages)).toEqual(range(5, 7));
     expect(again.messages.at(-1)).toContain('"Replay Request Completed"');

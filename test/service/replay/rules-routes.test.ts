@@ -12,7 +12,6 @@ import { hourOfPosts, localStreams, type Reply } from './local-streams.js';
 interface Rule {
   readonly value: string;
   readonly tag: string | null;
-  /** The id, in decimal digits. */
   readonly id: string;
 }
 

@@ -9,7 +9,6 @@ import { localStreams, type Reply } from './local-streams.js';
 interface Rule {
   readonly value: string;
   readonly tag: string | null;
-  /** The id, in decimal digits. */
   readonly id: string;
 }
 

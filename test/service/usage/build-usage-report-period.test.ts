@@ -69,7 +69,6 @@ describe('the period of a usage query', () => {
         else expect(startOfMonth(period.from)).toBe(period.from);
         if (period.to === period.from) return;
         expect(period.to).toBeLessThanOrEqual(to ?? now + MINUTE);
-        // The period includes the current minute.
         if (to === undefined) expect(period.to).toBeGreaterThan(now);
         else expect(period.to).toBeLessThanOrEqual(today);
       }),

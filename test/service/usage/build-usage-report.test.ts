@@ -357,7 +357,6 @@ describe('the stored usage of the local service', () => {
     expect(activities(await second.report())).toEqual({ '30day': 20 });
     await second.drink(30);
     expect(activities(await second.report())).toEqual({ '30day': 30 });
-    // A service that has stopped can be started again.
     await second.service.stop();
     const { baseUrl } = await second.service.start();
     expect(activities(await usageAt(baseUrl))).toEqual({ '30day': 30 });

@@ -17,7 +17,6 @@ describe('a request for engagement totals', () => {
     const token = await local.signIn('ann', { key, secret });
     const reply = await local.post(PATH, { ...token, key, secret, json });
     expect([reply.status, reply.errors]).toEqual([403, ['Your application id is not authorized.']]);
-    // Another application cannot use the token.
     const other = await local.post(PATH, { ...token, json });
     expect([other.status, other.errors]).toEqual([
       401,

@@ -58,7 +58,6 @@ export interface LocalOAuth {
   readonly errors: unknown[];
   post(path: string, ask?: Ask): Promise<OAuthReply>;
   requestToken(ask?: Ask, callback?: string): Promise<AccessToken>;
-  /** Makes all three steps of a sign-in. */
   signIn(handle: string, ask?: Ask): Promise<AccessToken>;
   stop(): Promise<void>;
 }

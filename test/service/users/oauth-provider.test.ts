@@ -56,7 +56,6 @@ describe('OAuthProvider', () => {
         const requests: Expected[] = [];
         /** Maps each pair of a user and an application to the number of its valid grant. */
         const grants = new Map<string, number>();
-        /** Maps the number of each grant to its access token. */
         const tokens = new Map<number, string>();
         let generations = 0;
 

@@ -65,10 +65,7 @@ async function stored(name: string, ...lines: readonly (string | Buffer)[]): Pro
 
 const to = (name: string) => path.join(folder, name);
 
-/**
- * Returns whether the column of `csv` and `parquet` refuses a post. Every seventh post has no valid
- * value.
- */
+/** The columns of `csv` and `parquet` refuse every seventh post, because it has no valid value. */
 const isRefused = (id: string) => Number(id) % 7 === 0;
 const COLUMNS = [
   {

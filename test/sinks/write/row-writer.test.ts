@@ -18,7 +18,6 @@ const optionsOf = (template: string) =>
     keys: KEYS,
   }) as const;
 
-/** Creates a file with records of two bytes, in the form of a file that a thread holds. */
 function fileOf(keys: Omit<PathKeys, 'byText'>): DecodedFile {
   const rows = {
     count: keys.indexes.length,

@@ -21,7 +21,6 @@ const PRINTED: readonly Buffer[] = [
   ),
 ];
 
-/** Returns the columns of a post whose cells cannot be written from the post's bytes. */
 function leftColumns(post: PostInBytes, out: CsvCells, raw: Buffer): PostColumnName[] | undefined {
   return post.read(raw, 0, raw.length, () => {
     const { begin, cells } = cellsOf(post, post.format);

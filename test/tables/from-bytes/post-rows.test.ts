@@ -445,10 +445,7 @@ const NO_MEMBERS = {
   edits: undefined,
 };
 
-/**
- * Returns a proxy of the object. It records the path of each member that is read. A path ends at an
- * array.
- */
+/** Records the path of each member that is read. A path ends at an array. */
 function recorded(object: object, path: string, read: Set<string>): object {
   return new Proxy(object, {
     get(target, key) {

@@ -58,7 +58,7 @@ describe('an archive of a folder with zstd files', () => {
       'results.csv.zst': 'not read',
     });
     expect((await served(folder)).toSorted()).toEqual(prints(posts).toSorted());
-    // This time, the posts come from the index.
+    // The first call has built an index, so this call reads the posts from the index.
     expect((await served(folder)).toSorted()).toEqual(prints(posts).toSorted());
   });
 
