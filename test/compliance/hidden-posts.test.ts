@@ -94,6 +94,17 @@ describe.each([
     expect(third).toBe(retweet('99', '2', post(ID, '1').replace(PLACE, 'null')));
   });
 
+  it('removes both the location and the quote of a post, whichever of them comes first', async () => {
+    await tombstones.record([ofPost('delete', ID), scrubGeo('2', OTHER)]);
+    const inner = post(ID, '1');
+    const own = post(OTHER, '2');
+    const before = own.replace('{', `{"${quoted}":${inner},`);
+    const after = post(OTHER, '2', `,"${quoted}":${inner}`);
+    const bare = own.replace(PLACE, 'null');
+    expect(left([before])).toEqual([bare.replace('{', `{"${quoted}":null,`)]);
+    expect(left([after])).toEqual([post(OTHER, '2', `,"${quoted}":null`).replace(PLACE, 'null')]);
+  });
+
   it('removes posts that are withheld in the country of display, or everywhere', async () => {
     await tombstones.record([
       ofPost('status_withheld', '1', 1, { withheld_in_countries: ['de', 'TR'] }),

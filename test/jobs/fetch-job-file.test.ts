@@ -117,6 +117,22 @@ describe('a temporary fault in the download of a job', () => {
     expect(served.listings).toBe(2);
   });
 
+  it('that makes all URLs expire again is overcome because the list is requested each time', async () => {
+    const served = await start({ files: servedFiles(24) });
+    for (const [index, expired] of [
+      [6, 1],
+      [16, 2],
+    ] as const)
+      served.faults.set(served.files[index]!.segment, () => {
+        served.expired = Math.max(served.expired, expired);
+        return undefined;
+      });
+    const { lines, error } = await download(served);
+    expect(error).toBeUndefined();
+    expect(lines).toEqual(served.lines);
+    expect(served.listings).toBe(3);
+  });
+
   it('that shortens the list to fewer URLs than announced is overcome because the list is requested again', async () => {
     const served = await start();
     const { otherwise } = served.server;

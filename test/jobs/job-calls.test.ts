@@ -120,6 +120,19 @@ describe('creating a job', () => {
     expect((await createJob(acme(), REQUEST)).uuid).toBe('eff5t4me1j');
   });
 
+  it('uses the job that its first request created late, even if the second request got a 429', async () => {
+    server.script.push(
+      reset,
+      listed(),
+      status(429, '', { 'retry-after': '3' }),
+      listed(),
+      listed(newJob()),
+      json(newJob()),
+    );
+    expect((await createJob(acme(), REQUEST)).uuid).toBe('eff5t4me1j');
+    expect(methods().filter(method => method.startsWith('POST'))).toHaveLength(2);
+  });
+
   it.each([
     ['was requested before the call', {}, '2024-05-15T12:34:56Z'],
     ['does not say when it was requested', { requestedAt: undefined }, 'an unknown time'],

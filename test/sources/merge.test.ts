@@ -310,6 +310,20 @@ describe('merge', () => {
     expect(progress.received).toBe(3);
   });
 
+  it('counts sources that earlier runs have read to their ends in the progress fraction', async () => {
+    const half = new Flow<number>(async function* ({ progress }) {
+      progress!.fraction = 0.5;
+      yield { items: [1], cursor: { half: true } };
+    });
+    const progress = new Progress();
+    const resume = { merge: ['done', null] };
+    const seen: (number | undefined)[] = [];
+    for await (const { items } of merge(endless('a'), half).batches({ progress, resume }))
+      if (items.length > 0) seen.push(progress.fraction);
+    expect(seen).toEqual([0.75]);
+    expect(progress.fraction).toBe(1);
+  });
+
   it('throws for arguments that are not sources before it reads', () => {
     expect(() => merge()).toThrow('`merge` has no source');
     const list = unchecked([endless('a')]);

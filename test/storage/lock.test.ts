@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { type FileHandle, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -215,6 +215,20 @@ describe('a file lock', () => {
       await sleep(50);
     await taken.check();
     await taken.release();
+  });
+
+  it('keeps no file open after it is released', async () => {
+    const opened: FileHandle[] = [];
+    const open: FileSystem['open'] = async (...args) => {
+      const handle = await nodeFileSystem.open(...args);
+      opened.push(handle);
+      return handle;
+    };
+    const fs = { ...nodeFileSystem, open };
+    const held = await takeLock(`${await temporaryFolder()}/run.lock`, { fs });
+    await held.release();
+    // A handle that is closed has the descriptor -1.
+    expect(opened.map(({ fd }) => fd)).toEqual([-1]);
   });
 
   it('tells a holder that did not write in time that another process has taken over', async () => {

@@ -139,6 +139,32 @@ describe('generated compliance events', () => {
     await connection.until(text => text.length > before);
   });
 
+  it('are sent again when the clock reaches their times again after it was set back', async () => {
+    const clock = new Clock();
+    clock.freeze();
+    clock.set(NOW - 3 * HOUR);
+    const archive = new MemoryArchive(manyPosts());
+    const compliance = new Compliance({
+      clock,
+      seed: 'a',
+      rate: 1,
+      archive: async () => archive,
+      onError: error => expect.unreachable(String(error)),
+    });
+    const sent: string[] = [];
+    compliance.listen(({ json }) => sent.push(json));
+    const advance = async (ms: number) => {
+      clock.advance(ms);
+      await compliance.settled();
+      return sent.splice(0);
+    };
+    const first = await advance(2 * HOUR);
+    expect(first.length).toBeGreaterThan(5);
+    expect(await advance(-2 * HOUR)).toEqual([]);
+    expect(await advance(2 * HOUR)).toEqual(first);
+    await compliance.close();
+  });
+
   it('are all sent even if the archive could not be read when some of them were due', async () => {
     const clock = new Clock();
     clock.freeze();

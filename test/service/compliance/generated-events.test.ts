@@ -65,6 +65,19 @@ it.each([0.05, 1])(
   },
 );
 
+it('GeneratedEvents returns an event if the window begins with the millisecond of the event', async () => {
+  const { archive } = countingArchive();
+  const generated = new GeneratedEvents('events', 1);
+  const all = await generated.events(archive, { from: NOW - 4 * HOUR, to: NOW }, signal);
+  // Posts have times in whole seconds, so these events are later than a whole delay after their posts.
+  const late = all.filter(({ at }) => at % 1000 > 0).slice(0, 10);
+  expect(late).toHaveLength(10);
+  for (const { at, json } of late) {
+    const found = await generated.events(archive, { from: at, to: at + 1 }, signal);
+    expect(found.map(event => event.json)).toContain(json);
+  }
+});
+
 it('GeneratedEvents reads hardly any posts without an event in the window', async () => {
   const { archive, read } = countingArchive();
   const generated = new GeneratedEvents('events', 0.05);

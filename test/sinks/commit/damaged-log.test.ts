@@ -531,6 +531,44 @@ describe('a sink with the option `damaged`', () => {
     expect(keptOn(disk)).toEqual(['null']);
   });
 
+  it('keeps two records once that were read ahead, even if the next run crashes between them', async () => {
+    const disk = new SimulatedDisk();
+    const records = new Map([
+      [1, { raw: Buffer.from('null'), byteOffset: 7, origin: 'one' }],
+      [3, { raw: Buffer.from('[]'), byteOffset: 21, origin: 'one' }],
+    ]);
+    /**
+     * Creates a source that delivers the items up to `stopAt`. The damaged records come after the
+     * first and the third item.
+     */
+    const source = (readsAhead: boolean, stopAt: number) =>
+      new Flow<string>(async function* ({ resume, damaged }) {
+        const stage = damaged?.stage();
+        const keep = async (at: number) => {
+          const record = records.get(at);
+          if (record !== undefined) await stage?.keep(record, new DataError('No object'));
+        };
+        if (readsAhead) for (const at of records.keys()) await keep(at);
+        for (let at = Number(resume?.at ?? 0); at < 4; at++) {
+          if (at === stopAt) throw new Error('stopped');
+          if (!readsAhead) await keep(at);
+          const cursor = { at: at + 1 };
+          if (!readsAhead) stage?.reached(cursor);
+          yield { items: [`"${at}"`], cursor };
+        }
+      });
+    const run = (readsAhead: boolean, stopAt: number) =>
+      pipeline(
+        source(readsAhead, stopAt),
+        filesOn<string>(disk, { ...EACH, path: '/out/posts.jsonl', line: text => text }),
+      );
+    await expect(run(true, 1)).rejects.toThrow('stopped');
+    expect(keptIn(String(disk.read(`${OUT.damaged}.part`)))).toEqual(['[]', 'null']);
+    await expect(run(false, 3)).rejects.toThrow('stopped');
+    expect(await run(false, Number.POSITIVE_INFINITY)).toMatchObject({ posts: 4, damaged: 2 });
+    expect(keptOn(disk)).toEqual(['[]', 'null']);
+  });
+
   it('keeps each record once, even if records are reported again after crashes', async () => {
     const disk = new SimulatedDisk();
     const lines = bytesOf([[1], [1], [1], [-1], [1], [1], [1], [1]], 1);
