@@ -230,7 +230,7 @@ describe('csv', () => {
     ['list<string>', ['a', '"'], '"[""a"",""\\""""]"'],
     ['list<timestamp>', [new Date(5)], '"[""1970-01-01T00:00:00.005Z""]"'],
     ['list<string>', [], '[]'],
-    // An empty string is quoted, because a reader would skip a blank line.
+    // A null in the only column is quoted, because readers skip blank lines.
     ['string', null, '""'],
     ['string', '\\.', '"\\."'],
   ])('prints a value of the type %s (case %#)', async (type, value, text) => {

@@ -334,7 +334,7 @@ function consistent(model: PostModel): PostModel {
   });
   return {
     ...model,
-    // In real posts, a short address always leads to the same page.
+    // A nested post could use the same short address for another page, which real posts never do.
     links: model.quoted === undefined && model.shared === undefined ? model.links : [],
     author: known(model.author),
     mentions: model.mentions.map(known),
