@@ -1,6 +1,7 @@
 import {
   type Accents,
   type CharacterTable,
+  characterClasses,
   characterTable,
   classOfAstral,
   DROPPED,
@@ -288,5 +289,5 @@ export function isFlagEmoji(word: string): boolean {
 function classOfFirst(word: string): number {
   const codePoint = word.codePointAt(0) ?? 0;
   if (codePoint >= 0x10000) return classOfAstral(codePoint);
-  return characterTable('kept').classes[codePoint]!;
+  return characterClasses()[codePoint]!;
 }
