@@ -46,10 +46,14 @@ const FOUNDERS = 300;
 const LAST_JOINED = Date.UTC(2024, 0, 1);
 const SALT = -7;
 const { handles } = vocabulary;
-/** The letters of all handles. Each handle is the start of one of these words, followed by a number. */
-const HANDLE_LETTERS = handles.first
-  .flatMap(head => handles.last.flatMap(tail => [`${head}_${tail}`, head + tail]))
-  .join(' ');
+/** The words in handles before the last. The last word ends in the number of the author. */
+const FIRST_WORDS = new Set(
+  handles.first.flatMap(head =>
+    handles.last.flatMap(tail =>
+      [`${head}_${tail}`, head + tail].flatMap(letters => letters.split('_').slice(0, -1)),
+    ),
+  ),
+);
 const DEFAULT_COLORS = ['F5F8FA', '1DA1F2', 'C0DEED', 'DDEEF6', '333333'];
 
 /** An array of 100 indices of languages. Each language occurs as often as its percentage. */
@@ -91,12 +95,9 @@ export class SampleAuthors {
     return FOUNDERS + Math.floor((AUTHORS - FOUNDERS) * progress * progress);
   }
 
-  /**
-   * Returns false if no handle contains a word, which is in lower case. Most words are excluded, so that a search
-   * for them need not make all handles.
-   */
+  /** Returns false for most words that no handle has, so that a search for them need not make all handles. */
   static mayHaveWord(word: string): boolean {
-    return HANDLE_LETTERS.includes(word.replace(/\d+$/, ''));
+    return /\d$/.test(word) || FIRST_WORDS.has(word);
   }
 
   isVerified(index: number): boolean {
