@@ -10,9 +10,9 @@ import { ROWS } from './rows.js';
 import { cleanChild, tryKills } from './try-kills.js';
 
 /**
- * The pipelines that are killed, one for each kind of source and sink. Other tests kill a simulated
- * disk at every call. These tests check that a real process behaves like the simulation. `npm run
- * faults -- matrix` kills all pipelines with many seeds.
+ * The pipelines that are killed, one for each kind of source and sink. `disks.test.ts` ends runs at
+ * calls of a simulated disk. These tests check that a real process behaves like the simulation. `npm
+ * run faults -- matrix` kills all pipelines with many seeds.
  */
 const KILLED: readonly RowName[] = [
   'search',
