@@ -1,7 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it, vi } from 'vitest';
-import { endChildren, spawn } from './child-processes.js';
+import { endChildren, outputOf, SCRIPT_OF_BASH, spawn } from './child-processes.js';
+import { temporaryFolder } from './temporary-folder.js';
 
 function isRunning(pid: number): boolean {
   try {
@@ -16,7 +18,7 @@ function isRunning(pid: number): boolean {
 it.skipIf(process.platform !== 'linux')(
   'killing a child process kills every process that it has started',
   async () => {
-    const child = spawn('bash', ['-c', 'sleep 1000 & echo $!; wait']);
+    const child = spawn('bash', [...SCRIPT_OF_BASH, 'sleep 1000 & echo $!; wait']);
     const text = await new Promise(resolve => child.stdout.once('data', resolve));
     const pids = [child.pid as number, Number(String(text))];
     expect(pids.map(isRunning)).toEqual([true, true]);
@@ -67,3 +69,16 @@ it('every test starts its processes with test/child-processes.ts', () => {
     );
   expect(others).toEqual([]);
 });
+
+it.skipIf(process.platform !== 'linux')(
+  'a script of bash does not read ~/.bashrc, even if its standard input is a socket',
+  async () => {
+    const home = await temporaryFolder();
+    await writeFile(path.join(home, '.bashrc'), 'echo from .bashrc >&2');
+    const child = spawn('bash', [...SCRIPT_OF_BASH, 'echo done'], {
+      env: { PATH: process.env.PATH, HOME: home },
+    });
+    const ended = await outputOf(child);
+    expect(ended).toMatchObject({ stdout: 'done\n', stderr: '' });
+  },
+);

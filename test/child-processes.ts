@@ -15,6 +15,12 @@ export const spawn = ((command: string, args: readonly string[], options: object
 export const fork = ((script: string, args: readonly string[], options: object = {}) =>
   keep(nodeFork(script, args, { ...options, detached: true }))) as typeof nodeFork;
 
+/**
+ * Arguments of bash before a script. Node's pipes are sockets, and if its stdin is a socket, bash
+ * reads `~/.bashrc`, which may print messages. `--norc` prevents this.
+ */
+export const SCRIPT_OF_BASH = ['--norc', '-c'] as const;
+
 export interface Ended {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
