@@ -252,7 +252,7 @@ describe('a WebAssembly module', () => {
     expect(namesOf(/\bnew WebAssembly\./)).toEqual(OWNERS);
   });
 
-  it('has memory addresses that the file that instantiates it does not export', () => {
+  it('is instantiated by a file that exports no memory address', () => {
     for (const owner of OWNERS) expect(texts.get(owner)).not.toMatch(/^export const \w+ = [\d(]/m);
   });
 });

@@ -176,7 +176,7 @@ describe('the prose of the project', () => {
   });
 
   it.each(COMMENT_PHRASES.map(([, instead, example]) => [example, instead] as const))(
-    'must not contain in comments, but may contain elsewhere: %s',
+    'must not contain "%s" in comments, but may contain it elsewhere',
     (example, instead) => {
       const comment = `const one = 1;\n/**\n * ${example.replaceAll(' ', '\n * ')}\n */`;
       const [found = '', ...others] = findPhrases(commentsOf(comment), COMPILED_FOR_COMMENTS);

@@ -214,7 +214,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'include the token of a service that has one, and allow http to its origin',
     'identify the archive, so that a checkpoint from another archive is not continued',
     'are replaced by an error with advice if no service runs at the port',
-    'are replaced by an error for the arguments',
+    'are not printed for the wrong arguments',
     'shows in its help the way in which it was started: by',
   ],
   'test/service/console/endpoint-list-commands.test.ts': [

@@ -483,7 +483,7 @@ describe('a wrong call', () => {
     plain.flatMap(name =>
       wrong.map(args => [name, args.map(shown).join(', ') || 'none', args] as const),
     ),
-  )('of %s with the argument(s) %s fails with a typed error', async (name, _, args) => {
+  )('of %s with the arguments (%s) fails with a typed error', async (name, _, args) => {
     const call = async () => await callNamed(name)(...args);
     const error = await call().then(
       () => 'nothing',
@@ -511,12 +511,12 @@ describe('a wrong call', () => {
   });
 });
 
-describe('the pipeline stage', () => {
-  it('or other call is listed in wrong-calls.test.ts if the library exports it, unless it is a class', () => {
-    const listed = [...Object.keys(STAGES), ...OTHERS];
-    expect(listed.toSorted()).toEqual([...EXPORTS.keys()].sort());
-  });
+it('every exported function is listed in wrong-calls.test.ts, except classes', () => {
+  const listed = [...Object.keys(STAGES), ...OTHERS];
+  expect(listed.toSorted()).toEqual([...EXPORTS.keys()].sort());
+});
 
+describe('the pipeline stage', () => {
   const calls = Object.entries(STAGES).flatMap(([name, { needs, wrong }]) => {
     const none: Stage['wrong'] = needs === undefined ? [] : [[[], needs]];
     return [...none, ...wrong].map(
@@ -530,7 +530,7 @@ describe('the pipeline stage', () => {
   const readings = cells.filter(([, item, { reads }]) => reads?.includes(item) === true);
 
   it.each(calls)(
-    '%s called with the argument(s) %s throws immediately, naming `%s`',
+    '%s called with the arguments (%s) throws immediately an error that names `%s`',
     (name, _, option, args) => {
       const error = thrownBy(() => callNamed(name)(...args)) as millrace.OptionError;
       expect(error).toBeInstanceOf(millrace.OptionError);
@@ -547,22 +547,25 @@ describe('the pipeline stage', () => {
     },
   );
 
-  it.each(refusals)('%s fails for %s with advice', async (name, item, { or, refusal }) => {
-    const error = await outcomeOf(name, ITEMS[item]);
-    expect(error).toBeInstanceOf(millrace.DataError);
-    const { message, position } = error as millrace.DataError;
-    expect(message).not.toMatch(UNREADABLE);
-    expect(message).toMatch(/\. [A-Z].{20}/);
-    if (refusal !== undefined) {
-      expect(message).toMatch(refusal);
-      return;
-    }
-    expect(message).toContain(`, but got ${item} (in a.jsonl). `);
-    expect(position.origin).toBe('a.jsonl');
-    if (or !== undefined) expect(message.toLowerCase()).toContain(or);
-  });
+  it.each(refusals)(
+    '%s fails with advice for an item that is %s',
+    async (name, item, { or, refusal }) => {
+      const error = await outcomeOf(name, ITEMS[item]);
+      expect(error).toBeInstanceOf(millrace.DataError);
+      const { message, position } = error as millrace.DataError;
+      expect(message).not.toMatch(UNREADABLE);
+      expect(message).toMatch(/\. [A-Z].{20}/);
+      if (refusal !== undefined) {
+        expect(message).toMatch(refusal);
+        return;
+      }
+      expect(message).toContain(`, but got ${item} (in a.jsonl). `);
+      expect(position.origin).toBe('a.jsonl');
+      if (or !== undefined) expect(message.toLowerCase()).toContain(or);
+    },
+  );
 
-  it.each(readings)('%s does not refuse %s because of its type', async (name, item) => {
+  it.each(readings)('%s does not refuse an item because it is %s', async (name, item) => {
     const outcome = await outcomeOf(name, ITEMS[item]);
     // An item may be refused because of its content, and no service is running, so some calls fail.
     if (outcome instanceof Error) {

@@ -66,14 +66,17 @@ describe('redact', () => {
     ['percent-encoded in lower case', 'canary%2fpa55%20word%22%26'],
     ['percent-encoded twice', encodeURIComponent(encodeURIComponent(word))],
     ['percent-encoded in every byte', [...word].map(percent).join('')],
-    ['as a form', new URLSearchParams({ p: word }).toString()],
+    ['in a form', new URLSearchParams({ p: word }).toString()],
     ['in HTML', html(word, one => (one === '"' ? '&quot;' : '&amp;'))],
-    ['in HTML by numbers', html(word, one => `&#${one.charCodeAt(0)};`)],
-    ['in HTML by hexadecimal numbers', html(word, one => `&#x${one.charCodeAt(0).toString(16)};`)],
+    ['in HTML with decimal references', html(word, one => `&#${one.charCodeAt(0)};`)],
+    [
+      'in HTML with hexadecimal references',
+      html(word, one => `&#x${one.charCodeAt(0).toString(16)};`),
+    ],
     ['in base64', Buffer.from(word).toString('base64')],
-    ['in the header', Buffer.from(login).toString('base64')],
+    ['in base64 after the email, as in a header', Buffer.from(login).toString('base64')],
     ['in hex', Buffer.from(word).toString('hex')],
-    ['in hex in capitals', Buffer.from(word).toString('hex').toUpperCase()],
+    ['in hex, in capitals', Buffer.from(word).toString('hex').toUpperCase()],
   ])('removes a secret that is %s', (_how, text) => {
     const shown = whileSecret([word, login], () => redact(`before ${text} after`));
     expect(shown).toContain('[redacted]');

@@ -82,7 +82,7 @@ describe('the time up to which a compliance connection has delivered everything'
     fc.assert(fc.property(stream, messages => mustNotBeAhead(messages)));
   });
 
-  it('is later than an event in transit by at most the length of a network stall', () => {
+  it('is ahead of an event in transit by at most the length of a network stall', () => {
     fc.assert(
       fc.property(stream, fc.nat(100), fc.nat(50_000), (messages, stallAt, stallMs) =>
         mustNotBeAhead(messages, { stallAt, stallMs }),

@@ -247,12 +247,12 @@ describe('stored files processed by worker threads', () => {
   });
 
   it.each([
-    { first: 0, second: 2 },
-    { first: 2, second: 0 },
-    { first: 2, second: 2 },
+    [2, 0],
+    [0, 2],
+    [2, 2],
   ])(
-    'continue with $second threads from the checkpoint of a run with $first threads',
-    async ({ first, second }) => {
+    'continue with %i threads from the checkpoint of a run with %i threads',
+    async (second, first) => {
       const folder = await temporaryFolder();
       const good = Array.from({ length: 6 }, (_, file) =>
         gz(Array.from({ length: 50 }, (_, at) => post(file * 45 + at + 1, ['a', `b${at % 3}`]))),

@@ -35,7 +35,7 @@ describe.each(['original', 'activity_streams'] as const)(
     const content = posts.map(({ raw }) => `${raw}\n`).join('');
 
     it.each([0, 1])(
-      'is decoded as a whole with any operators after it, with %d threads',
+      'is decoded as a whole, whatever operators follow, with %d threads',
       async workers => {
         const blocks = filesInBlocks();
         const file = await storedFile(content);

@@ -36,7 +36,7 @@ describe('a member of a JSON response', () => {
     ['flag', 'true', false],
     ['has', 0, true],
     ['texts', ['a', ''], ['a', '']],
-  ] as const)('read with the method %s is converted from %j to %j', (name, value, expected) => {
+  ] as const)('read with the method %s from the value %j is %j', (name, value, expected) => {
     expect(of({ a: value })[name]('a')).toEqual(expected);
   });
 

@@ -129,31 +129,37 @@ describe('a response that is not valid HTTP', () => {
 describe('the abort of a request', () => {
   const reasons = [new Error('mine'), 'a string', undefined];
 
-  it.each(reasons)('before it is sent rejects with the reason: %s', async reason => {
+  it.each(reasons)('before it is sent rejects with its reason (given: %s)', async reason => {
     const signal = AbortSignal.abort(reason);
     await expect(get(accountFor(), { signal })).rejects.toBe(signal.reason);
     expect(server.received).toEqual([]);
   });
 
-  it.each(reasons)('before the response closes the socket immediately: %s', async reason => {
-    server.script.push(silence);
-    const controller = new AbortController();
-    const pending = get(accountFor(), { signal: controller.signal });
-    while (server.received.length === 0) await new Promise(resolve => setTimeout(resolve, 1));
-    controller.abort(reason);
-    await expect(pending).rejects.toBe(controller.signal.reason);
-    expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
-  });
+  it.each(reasons)(
+    'before the response closes the socket immediately (given reason: %s)',
+    async reason => {
+      server.script.push(silence);
+      const controller = new AbortController();
+      const pending = get(accountFor(), { signal: controller.signal });
+      while (server.received.length === 0) await new Promise(resolve => setTimeout(resolve, 1));
+      controller.abort(reason);
+      await expect(pending).rejects.toBe(controller.signal.reason);
+      expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
+    },
+  );
 
-  it.each(reasons)('during the response body closes the socket immediately: %s', async reason => {
-    server.script.push(stall({ text: 'x'.repeat(100) }));
-    const controller = new AbortController();
-    const answer = await get(accountFor(), { signal: controller.signal });
-    const reading = textOf(answer);
-    reading.catch(() => {});
-    await new Promise(resolve => setTimeout(resolve, 10));
-    controller.abort(reason);
-    await expect(reading).rejects.toBe(controller.signal.reason);
-    expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
-  });
+  it.each(reasons)(
+    'during the response body closes the socket immediately (given reason: %s)',
+    async reason => {
+      server.script.push(stall({ text: 'x'.repeat(100) }));
+      const controller = new AbortController();
+      const answer = await get(accountFor(), { signal: controller.signal });
+      const reading = textOf(answer);
+      reading.catch(() => {});
+      await new Promise(resolve => setTimeout(resolve, 10));
+      controller.abort(reason);
+      await expect(reading).rejects.toBe(controller.signal.reason);
+      expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
+    },
+  );
 });

@@ -19,7 +19,7 @@ describe('decoding a message of another program', () => {
   });
 
   it.each(['constructor', 'toString', '__proto__', 'br'])(
-    'fails if the message is compressed with %s',
+    'fails if the message names the encoding "%s"',
     async encoding => {
       await expect(posts(Buffer.from('abcd'), '4', encoding)).rejects.toThrow(
         'and not with gzip or zstd',

@@ -90,7 +90,7 @@ describe('a temporary fault in the download of a job', () => {
     expect(lines).toEqual(served.lines);
   });
 
-  it('is not assumed while a slow file arrives byte by byte', async () => {
+  it('is not reported while a slow file arrives byte by byte', async () => {
     const served = await start({ files: servedFiles(3) });
     served.faults.set(served.files[1]!.segment, (_, { gzip }) => async response => {
       response.setHeader('content-length', gzip.length);

@@ -114,7 +114,7 @@ describe('jobs.run', () => {
   });
 
   it.each(['estimating', 'running', 'validation'] as const)(
-    'fails without creating the job again if the job fails in %s',
+    'fails without creating the job again if the job fails in the phase %s',
     async during => {
       const { service, acme } = await start();
       service.faults.plant({ kind: 'job-failure', during });

@@ -213,7 +213,7 @@ describe('the end of a JSON value', () => {
   });
 
   it.each(['7,', '-1.5e+3 ', 'true]', 'null}'])(
-    'of %j is found before the byte that follows',
+    'in %j is found before the byte that follows',
     text => {
       for (let at = 0; at < text.length - 1; at++)
         expect(endIn(cutAt(Buffer.from(text), [at]).filter(part => part.length > 0))).toBe(
@@ -223,7 +223,7 @@ describe('the end of a JSON value', () => {
   );
 
   it.each(['"a"', '"\\""', '"\\\\"', '"{"', '""'])(
-    'of the string %s is its closing quote',
+    'that is the string %s is its closing quote',
     text => {
       for (let at = 0; at < text.length; at++)
         expect(endIn(cutAt(Buffer.from(`${text},1`), [at]))).toBe(text.length);

@@ -131,7 +131,7 @@ describe('gunzip', () => {
 
   it.each([
     ['text', Buffer.from('junk')],
-    ['text after zeros', Buffer.from('\0\0\0junk')],
+    ['zeros and text', Buffer.from('\0\0\0junk')],
     ['one byte', Buffer.from([0x1f])],
     ['a second header of another kind', Buffer.from([0x1f, 0x8b, 0x09])],
   ])('fails for %s after the end of the data', async (_, junk) => {

@@ -48,9 +48,13 @@ describe.skipIf(!hasNatsServer)('the tested combinations of options for JetStrea
     expect(unexplained).toEqual([]);
   });
 
-  it.each(JETSTREAM_RULES.conflicts.filter(({ refused }) => refused !== undefined))(
-    'do not contain a pair that causes an error before a connection: $reason',
-    async ({ refused, holds }) => {
+  it.each(
+    JETSTREAM_RULES.conflicts
+      .filter(({ refused }) => refused !== undefined)
+      .map(conflict => [conflict.reason, conflict] as const),
+  )(
+    'omit a pair that causes an OptionError before a connection: %s',
+    async (_, { refused, holds }) => {
       const row = completed(refused!.row, JETSTREAM_OPTIONS, JETSTREAM_RULES);
       expect(holds(row)).toBe(true);
       const run = new JetStreamRow(row, 'refused', await temporaryFolder());

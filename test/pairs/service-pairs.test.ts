@@ -55,9 +55,13 @@ describe('the tested combinations of options for sources of a service', () => {
     expect(unexplained).toEqual([]);
   });
 
-  it.each(SERVICE_RULES.conflicts.filter(({ refused }) => refused !== undefined))(
-    'do not contain a pair that causes an error before a request: $reason',
-    async ({ refused, holds }) => {
+  it.each(
+    SERVICE_RULES.conflicts
+      .filter(({ refused }) => refused !== undefined)
+      .map(conflict => [conflict.reason, conflict] as const),
+  )(
+    'omit a pair that causes an OptionError before a request: %s',
+    async (_, { refused, holds }) => {
       const row = completed(refused!.row, SERVICE_DOMAIN, SERVICE_RULES);
       expect(holds(row)).toBe(true);
       const run = new ServiceRow(row, await temporaryFolder());

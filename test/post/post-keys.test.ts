@@ -17,7 +17,7 @@ it.each<[PostKey, string | number]>([
   ['minute', Date.UTC(2024, 11, 31, 23, 47)],
   ['month', 2024 * 12 + 11],
   ['segment', Date.UTC(2024, 11, 31, 23, 40)],
-])('the %s of a post is %j', (key, value) => {
+])('the %s of a post is read as %j', (key, value) => {
   expect(POST_KEYS[key](activity)).toBe(value);
 });
 
@@ -26,7 +26,7 @@ it('the lang of a post without a language is `und`', () => {
 });
 
 it.each(['author', 'day', 'hour', 'id', 'minute', 'month', 'segment'] as const)(
-  'the %s of a post without the required member throws a DataError',
+  'reading the %s of a post that does not contain it throws a DataError',
   key => {
     expect(() => POST_KEYS[key](minimal({ created_at: '' }))).toThrow(DataError);
   },

@@ -24,7 +24,7 @@ setUpReplay();
  * on this timing.
  */
 function slowConnections(
-  part: 'storing its time' | 'opening it',
+  part: 'to store their times' | 'to open',
   isSlow: (index: number) => boolean,
 ) {
   let now = Date.now();
@@ -34,7 +34,7 @@ function slowConnections(
   };
   const { add } = ConnectLog.prototype;
   const { onRequestStart } = ResponseHandler.prototype;
-  if (part === 'storing its time')
+  if (part === 'to store their times')
     vi.spyOn(ConnectLog.prototype, 'add').mockImplementation(async function (this: ConnectLog, at) {
       await add.call(this, at);
       pass();
@@ -72,11 +72,11 @@ describe('the limit of 5 replay connections in 5 minutes', () => {
   });
 
   it.each([
-    ['storing its time', (index: number) => index % 4 === 0],
+    ['to store their times', (index: number) => index % 4 === 0],
     // Of every seven connections, the third is slow. The next run may connect when that connection
     // no longer counts towards the limit.
-    ['opening it', (index: number) => index % 7 === 2],
-  ] as const)('is respected if some connections need seconds for %s', async (part, isSlow) => {
+    ['to open', (index: number) => index % 7 === 2],
+  ] as const)('is respected if some connections take seconds %s', async (part, isSlow) => {
     const window = past(200);
     const slow = slowConnections(part, isSlow);
     const arrived: number[] = [];
@@ -103,7 +103,7 @@ describe('the limit of 5 replay connections in 5 minutes', () => {
 
   it('is respected after runs that could not store the time of a connection', async () => {
     const window = past(2);
-    const slow = slowConnections('storing its time', () => true);
+    const slow = slowConnections('to store their times', () => true);
     const move = vi.spyOn(ConnectLog.prototype, 'move');
     const sent = wirePosts(window);
     const arrived: number[] = [];
@@ -124,7 +124,7 @@ describe('the limit of 5 replay connections in 5 minutes', () => {
   });
 
   it('is respected after an aborted run, which first stores the time of its connection', async () => {
-    const slow = slowConnections('opening it', () => true);
+    const slow = slowConnections('to open', () => true);
     const { move } = ConnectLog.prototype;
     let stored = 0;
     vi.spyOn(ConnectLog.prototype, 'move').mockImplementation(async function (

@@ -192,7 +192,7 @@ describe('search() of the local service', () => {
     ['30day', -20],
     ['30day', -2],
   ] as const)(
-    'returns the same posts of %s up to %s with and without slices',
+    'returns the same posts of %s with and without slices (`toDate`: %s, a time or days from now)',
     async (product, to) => {
       const toDate =
         typeof to === 'string' ? to : formatTimestamp(floorTo(DAY, service.clock.now()) + to * DAY);

@@ -173,7 +173,7 @@ describe('the limit of a search', () => {
     [47, 5],
     [48, 5],
     [1000, 5],
-  ])('of %i posts needs %i requests', async (limit, requests) => {
+  ])('set to %i posts causes %i requests if 47 posts match', async (limit, requests) => {
     const posts = januaryPosts(47);
     server.otherwise = searchPages(posts);
     const found = bytesOf(await batchesOf(search(testAccount(server), { ...SNOW, limit })));

@@ -367,7 +367,7 @@ describe('the variables printed by --env', () => {
   it.concurrent.each([
     [['--env'], '--env needs the --port of the service'],
     [['--env', '--port', '8080', '--seed', 'one'], '--env asks the service that runs at --port'],
-  ])('are replaced by an error for the arguments %j', async (args, message) => {
+  ])('are not printed for the wrong arguments %j, which cause an error', async (args, message) => {
     const end = await endOf(args);
     expect(end).toMatchObject({ code: 2, stdout: '' });
     expect(end.stderr).toContain(message);

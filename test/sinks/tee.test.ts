@@ -153,7 +153,7 @@ describe('tee()', () => {
   });
 });
 
-describe('an error in tee()', () => {
+describe('a run with tee()', () => {
   const failing =
     (after: number): Sink<number> =>
     async input => {
@@ -161,7 +161,7 @@ describe('an error in tee()', () => {
       for await (const _ of input) if (++count === after) throw new Error('The sink failed');
     };
 
-  describe('in one branch', () => {
+  describe('in which one branch fails', () => {
     const failedInOne = async () => {
       const out = await temporaryFolder();
       let ended: unknown;
@@ -181,7 +181,7 @@ describe('an error in tee()', () => {
       return { out, error: await run.catch(thrown => thrown), ended };
     };
 
-    it('makes the run reject', async () => {
+    it('rejects with the error of that branch', async () => {
       expect((await failedInOne()).error.message).toContain('The sink failed');
     });
 
@@ -195,7 +195,7 @@ describe('an error in tee()', () => {
     });
   });
 
-  it('in the input makes the run reject, even if the sinks ignore the error', async () => {
+  it('rejects with the error of the input, even if the sinks ignore the error', async () => {
     const broken = new Flow<number>(async function* () {
       yield { items: [1] };
       throw new Error('The source failed');
@@ -209,7 +209,7 @@ describe('an error in tee()', () => {
     await expect(pipeline(broken, tee(ignores, ignores))).rejects.toThrow('The source failed');
   });
 
-  it('in an operator of a branch makes the run reject', async () => {
+  it('rejects with the error of an operator of a branch', async () => {
     const fails = map((n: number) => {
       if (n === 3) throw new Error('The operator failed');
       return n;
@@ -218,7 +218,7 @@ describe('an error in tee()', () => {
     await expect(run).rejects.toThrow('The operator failed');
   });
 
-  it('is the reason of the abort if the run is aborted', async () => {
+  it('rejects with the reason of the abort if it is aborted', async () => {
     const out = await temporaryFolder();
     const controller = new AbortController();
     const waits = new Flow<number>(async function* ({ signal }) {
@@ -233,7 +233,7 @@ describe('an error in tee()', () => {
     await expect(run).rejects.toBe('enough');
   });
 
-  it('is a StorageError if two branches would write the same file', async () => {
+  it('rejects with a StorageError if two branches would write the same file', async () => {
     const out = await temporaryFolder();
     const path = (n: number) => `${out}/${n % 3}`;
     const run = pipeline(
@@ -287,12 +287,12 @@ describe('an error in tee()', () => {
       () => tee(files({ path: 'out/x.json' }), { checkpoint: 'out/x.json' }),
       /`path` must differ from the checkpoint/,
     ],
-  ])('is an OptionError for %s', (_, make, message) => {
+  ])('causes an OptionError when tee() is called with %s', (_, make, message) => {
     expect(make).toThrow(OptionError);
     expect(make).toThrow(message);
   });
 
-  it('is an OptionError before anything is read if a branch ends in an operator', async () => {
+  it('rejects with an OptionError before anything is read if a branch ends in an operator', async () => {
     let opened = false;
     const source = new Flow<number>(async function* () {
       opened = true;
@@ -304,7 +304,7 @@ describe('an error in tee()', () => {
     expect(opened).toBe(false);
   });
 
-  it('says that a branch cannot resume if the sink of the branch resumes from its own cursor', async () => {
+  it('rejects with an explanation if the sink of a branch resumes from its own cursor', async () => {
     const resumes: Sink<number> = async input => {
       for await (const _ of (input as Flow<number>).batches({ resume: { next: 2 } }));
     };

@@ -324,7 +324,7 @@ describe('localFiles', () => {
     ] as const;
 
     it.each(ways)(
-      'rejects if the file was truncated at the end of a line, read %s',
+      'rejects if the file was truncated at the end of a line (read %s)',
       async (_, count, workers) => {
         const listed = ofSize(count);
         await write({ 'a.json': line(1), 'b.json': listed });
@@ -340,7 +340,7 @@ describe('localFiles', () => {
     );
 
     it.skipIf(process.platform === 'win32').each(ways)(
-      'rejects without blocking if the file was replaced by a pipe, read %s',
+      'rejects without blocking if the file was replaced by a pipe (read %s)',
       async (_, count, workers) => {
         await write({ 'a.json': line(1), 'b.json': ofSize(count) });
         afterListing(async file => {

@@ -31,7 +31,7 @@ it('LineLog removes the bytes of a failed append before it appends again', async
   expect(await readFile(file, 'utf8')).toBe('{"n":1}\n{"n":3}\n');
 });
 
-it('LineLog appends a line correctly after all lines were replaced', async () => {
+it('LineLog appends a line to the new lines after all lines were replaced', async () => {
   const file = `${await temporaryFolder()}/log`;
   const log = new LineLog<{ n: number }>(file);
   for (let n = 1; n <= 3; n++) await log.append({ n });

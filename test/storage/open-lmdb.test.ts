@@ -124,7 +124,7 @@ describe('an LMDB database that cannot be opened', () => {
     expect(existsSync(folder)).toBe(false);
   });
 
-  it('of usage is opened again by the next call', async () => {
+  it('is opened by the next call once the cause is removed (for a database of usage)', async () => {
     const state = await temporaryFolder();
     await writeFile(path.join(state, 'usage'), 'not a folder');
     const usage = new UsageStore(state);

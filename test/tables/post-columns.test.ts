@@ -206,7 +206,7 @@ describe('the table row of a post', () => {
     },
   );
 
-  it('contains the countries in which a post is withheld, in both formats', () => {
+  it('contains the countries in which the post is withheld, in both formats', () => {
     const [base] = fc.sample(postModel, { numRuns: 1, seed: 7 }) as [PostModel];
     for (const format of ['original', 'activity_streams'] as const) {
       const { bytes } = writePost({ ...base, withheldIn: ['DE', 'XY'] }, format);

@@ -76,7 +76,7 @@ describe('the types of table rows', () => {
     expectTypeOf<CountBucket>().not.toExtend<ItemOf<typeof tables.usage>>();
   });
 
-  it('are correct for the routed posts of routeByTag', () => {
+  it('include the column `tag` after routeByTag', () => {
     const routed = () =>
       pipeline(posts, routeByTag(), map(tables.toRow(['tag', tables.posts.id])), collect());
     expectTypeOf(routed).returns.resolves.toEqualTypeOf<

@@ -304,7 +304,7 @@ describe('the requests of an OAuth sign-in', () => {
     expect(error.authorId).toBe(failure === 'forbidden' ? '12' : undefined);
   });
 
-  it('cause an error that is classified correctly even if a secret is a word of its message', async () => {
+  it('cause an error that classifies the response as token even if the words of the response equal secrets', async () => {
     server.script.push(status(401, '{"errors":["Request token not found"]}'));
     const token = { token: 'Request', secret: new Secret('token') };
     const error = await errorOf(accessToken(acme(), { token, verifier: 'not' }));

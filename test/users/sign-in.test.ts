@@ -105,7 +105,7 @@ describe('signIn()', () => {
     expect(await readdir(path.dirname(store))).toEqual([]);
   });
 
-  describe('while the user does not respond', () => {
+  describe('without a response from the user', () => {
     const begun = async () => {
       const local = await localUser();
       const state: { callback?: URL } = {};

@@ -34,37 +34,42 @@ const retweeting = (retweeted: Part): Part => ({
   },
 });
 
+/** Names the products in which a rule matches. */
+function where(expected: Row[2]): string {
+  if (typeof expected === 'boolean') return expected ? 'all products' : 'no product';
+  return expected.search ? 'search only' : 'PowerTrack only';
+}
+
 /**
  * Tests each row in both formats and with both engines. Also evaluates operators that a product
  * does not support.
  */
 function table(name: string, rows: readonly Row[]): void {
-  describe(name, () => {
-    it.each(rows.map(row => [row[0], JSON.stringify(row[1]).slice(0, 80), row] as const))(
-      'the rule %s is evaluated correctly on the post %s',
-      (_rule, _post, [rule, part, expected]) => {
-        const { tree, problems } = parseRule(rule);
-        expect(problems.filter(problem => problem.severity === 'error')).toEqual([]);
-        const draft = { ...PLAIN, ...part };
-        const answers = (['search', 'historical', 'replay'] as const).map(product =>
-          [original(draft), streams(draft)].map(compileRule(tree!, { product })),
-        );
-        const { search, streams: stream } =
-          typeof expected === 'boolean' ? { search: expected, streams: expected } : expected;
-        expect(answers).toEqual([
-          [search, search],
-          [stream, stream],
-          [stream, stream],
-        ]);
-      },
-    );
+  describe(`compileRule for ${name}:`, () => {
+    it.each(
+      rows.map(row => [row[0], JSON.stringify(row[1]).slice(0, 80), where(row[2]), row] as const),
+    )('the rule %s matches the post %s in %s', (_rule, _post, _where, [rule, part, expected]) => {
+      const { tree, problems } = parseRule(rule);
+      expect(problems.filter(problem => problem.severity === 'error')).toEqual([]);
+      const draft = { ...PLAIN, ...part };
+      const answers = (['search', 'historical', 'replay'] as const).map(product =>
+        [original(draft), streams(draft)].map(compileRule(tree!, { product })),
+      );
+      const { search, streams: stream } =
+        typeof expected === 'boolean' ? { search: expected, streams: expected } : expected;
+      expect(answers).toEqual([
+        [search, search],
+        [stream, stream],
+        [stream, stream],
+      ]);
+    });
   });
 }
 
 const onlyStreams = { search: false, streams: true };
 const onlySearch = { search: true, streams: false };
 
-table('emoji of the basic plane match where they stand, with or without a variation selector', [
+table('emoji of the basic plane, with or without a variation selector', [
   ['❤', { text: 'I❤️you' }, true],
   ['❤️', { text: 'I❤you' }, true],
   ['you', { text: 'I❤️you' }, true],
@@ -83,7 +88,7 @@ table('emoji of the basic plane match where they stand, with or without a variat
   ['#️⃣', { text: 'press *️⃣ now' }, false],
 ]);
 
-table('keywords are whole tokens', [
+table('keywords, which are whole tokens', [
   ['cola', { text: 'I like coca-cola' }, true],
   ['cola', { text: 'I like cocacola' }, false],
   ['gnip', { text: '@gnip blog' }, true],
@@ -109,7 +114,7 @@ table('keywords are whole tokens', [
   ['amp', { text: 'you & me' }, false],
 ]);
 
-table('accents count for PowerTrack only', [
+table('accents, which only search ignores', [
   ['cumpleaños', { text: 'feliz cumpleanos' }, onlySearch],
   ['cumpleanos', { text: 'feliz cumpleaños' }, onlySearch],
   ['cumpleaños', { text: 'feliz CUMPLEAÑOS' }, true],
@@ -120,7 +125,7 @@ table('accents count for PowerTrack only', [
   ['йод', { text: 'иод' }, false],
 ]);
 
-table('phrases', [
+table('quoted phrases', [
   ['"love snow"', { text: 'I love snow!' }, true],
   ['"love snow"', { text: '#love #snow' }, onlySearch],
   ['"love snow"', { text: 'love   \n snow' }, true],
@@ -140,7 +145,7 @@ table('phrases', [
   ['" snow "', { text: 'snow' }, true],
 ]);
 
-table('proximity', [
+table('proximity operators', [
   ['"a b"~1', { text: 'a b' }, true],
   ['"a b"~1', { text: 'a x b' }, true],
   ['"a b"~1', { text: 'a x x b' }, false],
@@ -154,14 +159,14 @@ table('proximity', [
   ['"a a"~2', { text: 'a b a' }, true],
 ]);
 
-table('pieces of text', [
+table('the operator contains', [
   ['contains:acol', { text: 'CocaCola' }, true],
   ['contains:"cola light"', { text: 'cocacola  lights' }, true],
   ['contains:phone', { text: 'call' }, false],
   ['contains:🍕', { text: 'x🍕x' }, true],
 ]);
 
-table('entities, not text', [
+table('entities, whatever the text', [
   ['#snow', { text: 'x', hashtags: ['Snow'] }, true],
   ['#snow', { text: '#snow' }, false],
   ['#1989', { text: 'x', hashtags: ['TaylorSwift1989'] }, false],
@@ -289,7 +294,7 @@ table('places', [
 
 const toAnna: Part = { mentions: [{ handle: 'Anna', id: '202' }], reply: true };
 
-table('replies, retweets, quotes', [
+table('replies, retweets and quotes', [
   ['to:anna', toAnna, true],
   ['to:202', toAnna, true],
   ['to:anna', { mentions: [{ handle: 'Anna', id: '202' }] }, false],
@@ -332,7 +337,7 @@ table('replies, retweets, quotes', [
   ['#snow', { text: 'a long text', long: true, hashtags: ['snow'] }, true],
 ]);
 
-table('the quoted post, which only PowerTrack reads', [
+table('quoted posts, which only PowerTrack reads', [
   ['snow', quoting({ text: 'snow' }), onlyStreams],
   ['"deep snow"', quoting({ text: 'deep snow' }), onlyStreams],
   ['"look deep"', quoting({ text: 'deep snow' }), false],
@@ -357,7 +362,7 @@ table('the quoted post, which only PowerTrack reads', [
   ['lang:de', quoting({ lang: 'de' }), false],
 ]);
 
-table('joined clauses', [
+table('combined clauses', [
   ['apple OR iphone ipad', { text: 'apple' }, true],
   ['apple OR iphone ipad', { text: 'iphone' }, false],
   ['ipad iphone OR android', { text: 'android' }, true],

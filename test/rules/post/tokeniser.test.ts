@@ -50,7 +50,7 @@ const text = fc.oneof(
     .map(parts => parts.join('')),
 );
 
-describe('the words that tokenise finds in a string', () => {
+describe('the words that tokenise finds', () => {
   it.each([
     ['I like coca-cola 🍕', ['i', 'like', 'coca', 'cola', '🍕']],
     ["gnip's #gniprocks @a_b", ['gnip', 's', 'gniprocks', 'a', 'b']],
@@ -76,7 +76,7 @@ describe('the words that tokenise finds in a string', () => {
     ['\ud83d x \ude00', ['x']],
     ['', []],
     ['...', []],
-  ])('of the string %j are the expected ones', (input, words) => {
+  ])('in %j are %j', (input, words) => {
     expect(tokenise(input, 'kept').words).toEqual(words);
   });
 
@@ -134,7 +134,7 @@ describe('the words that tokenise finds in a string', () => {
     },
   );
 
-  it('do not extend over the space between two joined strings', () => {
+  it('in two joined strings do not extend over the space between the strings', () => {
     fc.assert(
       fc.property(text, text, (a, b) => {
         const joined = tokenise(`${a} ${b}`, 'kept').words;

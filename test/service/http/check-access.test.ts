@@ -34,7 +34,7 @@ describe('HTTP Basic authentication', () => {
     basic('me@example.com:sécret'),
     basic('me@example.com:sécret:with colon '),
     `${basic('me@example.com:sécret:with colon')} more`,
-  ])('rejects the header %j', header => {
+  ])('rejects the header %j, which does not contain the configured email and password', header => {
     expect(isAuthorized(header, credentials)).toBe(false);
   });
 

@@ -100,7 +100,7 @@ describe('the response of a live stream', () => {
     );
   });
 
-  it('counts messages that it sends whole because they contain no character that can be cut', () => {
+  it('counts the messages that it sends whole, but not one that a planted fault cuts within a character', () => {
     const cut = {
       kind: 'content-cut',
       afterMessages: 1,

@@ -26,7 +26,7 @@ describe('the request log of the local service', () => {
     expect(log.requests.at(-1)?.address).toBe('/100');
   });
 
-  describe('of requests to streams, jobs and pages', () => {
+  describe('after requests to streams, jobs and pages', () => {
     const logged = () => {
       const log = new RequestLog(() => 0);
       const stream = log.begin({ ...asked('/replay'), endpoint: 'replay' });

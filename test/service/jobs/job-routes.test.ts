@@ -104,7 +104,7 @@ describe('the job endpoints of the local service', () => {
 
 describe('a decision on a job', () => {
   it.each(['opened', 'estimating', 'accepted', 'rejected', 'running', 'completed', 'delivered'])(
-    'is rejected if the job is %s',
+    'is rejected if the status of the job is %s',
     async state => {
       const jobs = await localJobs();
       const uuid = await jobs.create();

@@ -25,7 +25,7 @@ describe('a job in the local service', () => {
     expect(await jobs.job(/(\w+)\.json$/.exec(made.jobURL)?.[1] ?? '')).toEqual(job);
   });
 
-  it('then has the status estimating, with a message about its progress', async () => {
+  it('has the status estimating after the status opened, with a message about its progress', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.create();
     await jobs.move(DWELL - 1);

@@ -157,7 +157,7 @@ describe('a search or count with a deadline in an archive of given and other pos
   const window = { from: NOW - HOUR, to: NOW };
   const rule = { tree: parseRule('tea').tree as RuleNode, matches: () => true };
 
-  it('counts only the given posts of the part that it counts before the deadline', async () => {
+  it('counts the given posts only in the part of the window that it reaches before the deadline', async () => {
     for (const newestFirst of [true, false]) {
       const archive = await joined(new MemoryArchive([]));
       const options = { newestFirst, deadlineMs: 100 };

@@ -94,7 +94,7 @@ describe('the dates of a search of the local service', () => {
     ['30day', { fromDate: '202402300000' }, 'Invalid date format'],
     ['30day', { toDate: '' }, 'Invalid date format'],
     ['30day', { fromDate: 202405100000 }, 'must be a string'],
-  ])('of %s are rejected with 422: %j', async (product, dates, message) => {
+  ])('for the product %s are rejected with 422: %j', async (product, dates, message) => {
     const { search } = await local();
     const { status, page } = await search({ query: 'tea', ...dates }, product);
     expect(status).toBe(422);
@@ -105,7 +105,7 @@ describe('the dates of a search of the local service', () => {
   it.each([
     ['30day', '202404141234'],
     ['fullarchive', '200603210000'],
-  ])('of %s may reach back to %s', async (product, fromDate) => {
+  ])('for the product %s may reach back to %s', async (product, fromDate) => {
     const { search } = await local();
     expect((await search({ query: 'tea', fromDate }, product)).status).toBe(200);
   });

@@ -149,7 +149,7 @@ describe('an engagement count in the totals of the local service', () => {
     });
   });
 
-  it('of a generated post is the same in every request', async () => {
+  it('is the same in every request for a generated post', async () => {
     const now = Date.UTC(2024, 4, 15);
     const options = { seed: 3, format: 'activity_streams' } as const;
     const made = samplePosts(now - 2 * DAY, options).filter(({ verb }) => verb === 'post');

@@ -40,9 +40,9 @@ describe('an OAuth-signed request', () => {
   });
 
   it.each<[string, Ask]>([
-    ['no header', { authorization: '' }],
-    ['a header of another scheme', { authorization: 'Basic YTpi' }],
-  ])('must have an OAuth Authorization header, not %s', async (_, ask) => {
+    ['none', { authorization: '' }],
+    ['Basic YTpi', { authorization: 'Basic YTpi' }],
+  ])('is rejected without an OAuth Authorization header (given: %s)', async (_, ask) => {
     const { post } = await localOAuth();
     const { status, headers, errors } = await post(PATH, { ...GOOD, ...ask });
     expect([status, errors]).toEqual([401, [`${REFUSED}Unknown Authorization Type`]]);

@@ -303,8 +303,8 @@ describe('a checkpoint file', () => {
         ['a state that no run has', '"state": "running"', '"state": "paused"'],
         ['no sink', '"sink": {', '"sunk": {'],
         ['no flow', '"flow": []', '"flow": null'],
-        ['a flow of texts', '"flow": []', '"flow": ["search"]'],
-        ['files that are no list', '"files": [', '"files": {}, "others": ['],
+        ['stages that are strings', '"flow": []', '"flow": ["search"]'],
+        ['files that are not a list', '"files": [', '"files": {}, "others": ['],
         ['files without a path', '{"path":', '{"name":'],
         ['a count below 0', '"bytes":12', '"bytes":-12'],
         ['a count that is a text', '"posts":3,', '"posts":"3",'],
@@ -312,7 +312,7 @@ describe('a checkpoint file', () => {
     ).map(
       ([what, from, to]) =>
         [
-          `of ${what}, with a right sum`,
+          `edited to contain ${what}, with a correct checksum`,
           (text: string) => withRightSum(text.replace(from, to)),
           /damaged or was edited/,
         ] as const,

@@ -114,7 +114,7 @@ describe('tee with a checkpoint', () => {
 
   it.each([
     ['drops all cursors', () => fewCursors(1_000)],
-    ['holds more batches back than branches may differ by', () => delay(40)],
+    ['lags behind the others by more batches than allowed', () => delay(40)],
   ])('continues without commits if one of its branches %s', async (_, stage) => {
     const disk = new SimulatedDisk();
     const batches = Array.from({ length: 100 }, (_, n) => [n]);

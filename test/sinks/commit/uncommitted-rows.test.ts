@@ -162,37 +162,33 @@ describe('tee with a branch that ends in committed()', () => {
   });
 
   it.each<[string, Ending, boolean]>([
-    ['is committed immediately', 'ok', true],
-    ['is not followed by another commit if only its response is lost', 'answer lost', true],
-    ['writes nothing if it fails, and the error says what to do', 'fails before', false],
-  ])(
-    'needs bounded memory for a source without cursors if a transaction %s',
-    async (_, ending, isWhole) => {
-      const disk = new SimulatedDisk();
-      const target = new StandIn<number>(['ok', ending]);
-      let most = 0;
-      const source = new Flow<number>(async function* () {
-        for (const [at, items] of each.entries()) {
-          yield { items };
-          const written = target.writes.reduce((sum, { rows }) => sum + rows.length, 0);
-          most = Math.max(most, 2 * at - written);
-        }
-      });
-      const run = pipeline(
-        source,
-        tee(
-          filesOn<number>(disk, { path: '/a/x' }),
-          committedOn<number>(disk, { ...quick, rows: 2, ...target.transactions }),
-        ),
-      );
-      if (isWhole) expect(await run).toMatchObject([{ posts: 80 }, { rows: 80 }]);
-      else
-        await expect(run).rejects.toThrow('Could not commit to rows: fails before. See the cause');
-      expect(target.rows).toEqual(isWhole ? each.flat() : []);
-      // Two branches may be 16 batches apart, plus four times `rows`.
-      expect(most).toBeLessThan(50);
-    },
-  );
+    ['a transaction commits immediately', 'ok', true],
+    ['only the response of a transaction is lost', 'answer lost', true],
+    ['a transaction fails, which writes no rows and ends the run', 'fails before', false],
+  ])('needs bounded memory for a source without cursors if %s', async (_, ending, isWhole) => {
+    const disk = new SimulatedDisk();
+    const target = new StandIn<number>(['ok', ending]);
+    let most = 0;
+    const source = new Flow<number>(async function* () {
+      for (const [at, items] of each.entries()) {
+        yield { items };
+        const written = target.writes.reduce((sum, { rows }) => sum + rows.length, 0);
+        most = Math.max(most, 2 * at - written);
+      }
+    });
+    const run = pipeline(
+      source,
+      tee(
+        filesOn<number>(disk, { path: '/a/x' }),
+        committedOn<number>(disk, { ...quick, rows: 2, ...target.transactions }),
+      ),
+    );
+    if (isWhole) expect(await run).toMatchObject([{ posts: 80 }, { rows: 80 }]);
+    else await expect(run).rejects.toThrow('Could not commit to rows: fails before. See the cause');
+    expect(target.rows).toEqual(isWhole ? each.flat() : []);
+    // Two branches may be 16 batches apart, plus four times `rows`.
+    expect(most).toBeLessThan(50);
+  });
 
   it('writes rows that arrive during a commit in the next transaction', async () => {
     const disk = new SimulatedDisk();

@@ -98,7 +98,7 @@ describe('tables.toCsv', () => {
     },
   );
 
-  it('prints later posts correctly after it threw for one', () => {
+  it('prints a post in the same way after it threw for another post', () => {
     const good = new Activity(line(0));
     const expected = print(good);
     expect(() => print(new Activity(Buffer.from('{"id_str":"1","text":')))).toThrow(DataError);
