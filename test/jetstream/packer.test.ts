@@ -135,6 +135,21 @@ describe('items that wait to be packed into a message', () => {
     expect(sentAtOnce({ maxBytes: 2 * addedBytes(item('1')) }, ['1', '2'])).toEqual([['1', '2']]);
   });
 
+  it('are sent after `waitMs` even if earlier items were sent after it', async () => {
+    const sent: string[][] = [];
+    const batches = new SubjectBatches(
+      OPTIONS,
+      () => 1 << 20,
+      (_subject, all) => sent.push(all.map(({ id }) => id)),
+    );
+    for (const id of ['1', '2', '3']) {
+      batches.add(0, item(id));
+      await expect.poll(() => sent.at(-1)).toEqual([id]);
+    }
+    batches.close();
+    expect(sent).toEqual([['1'], ['2'], ['3']]);
+  });
+
   it('are sent before an item that no longer fits into the message', () => {
     expect(sentAtOnce({ maxBytes: 2 * addedBytes(item('1')) - 1 }, ['1', '2'])).toEqual([['1']]);
   });

@@ -125,6 +125,16 @@ describe('the response of a live stream', () => {
     await wire.room();
   });
 
+  it('sends a heartbeat only when nothing was sent for `heartbeatMs`, not even a heartbeat', async () => {
+    const heartbeatMs = 100;
+    const started = performance.now();
+    const { wire } = wireOf({ heartbeatMs });
+    const chunks: Buffer[] = [];
+    for await (const chunk of wire) if (chunks.push(chunk) === 4) wire.end();
+    expect(performance.now() - started).toBeGreaterThanOrEqual(4 * heartbeatMs);
+    expect(gunzipSync(Buffer.concat(chunks)).toString()).toBe('\r\n'.repeat(4));
+  });
+
   it('delivers buffered messages before it fails', async () => {
     const { wire } = wireOf();
     wire.push(Buffer.from('1'));

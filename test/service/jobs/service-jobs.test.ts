@@ -51,6 +51,26 @@ describe('a service that restarts with its state folder', () => {
     expect((await again.job(opened)).status).toBe('quoted');
   });
 
+  it('keeps the decision that it has confirmed, even if others arrived at the same time', async () => {
+    const stateFolder = await temporaryFolder();
+    const first = await localJobs({ stateFolder });
+    const uuids: string[] = [];
+    for (const title of ['a', 'b', 'c', 'd']) uuids.push(await first.bring('quoted', { title }));
+    const confirmed = await Promise.all(
+      uuids.map(async uuid => {
+        const decisions = ['accept', 'reject', 'accept', 'reject'];
+        const replies = await Promise.all(decisions.map(decision => first.put(uuid, decision)));
+        return decisions.filter((_, index) => replies[index]?.status === 200);
+      }),
+    );
+    const clock = first.service.clock.now();
+    await first.stop();
+
+    const again = await localJobs({ stateFolder, clock });
+    const jobs = await Promise.all(uuids.map(uuid => again.job(uuid)));
+    expect(jobs.map(({ status }) => [status.replace(/ed$/, '')])).toEqual(confirmed);
+  });
+
   it('expires the jobs whose expiry passed while the service was stopped', async () => {
     const stateFolder = await temporaryFolder();
     const first = await localJobs({ stateFolder });

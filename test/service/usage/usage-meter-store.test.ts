@@ -21,6 +21,18 @@ describe('the usage store', () => {
     await meter.close();
   });
 
+  it('removes every id when it is reset, so that the same posts count again', async () => {
+    const { meter } = meterOf(await temporaryFolder());
+    const ids = Array.from({ length: 12_000 }, (_, i) => String(i));
+    for (let times = 0; times < 2; times++) {
+      meter.delivered('30day', ids);
+      expect(await meter.days(ALL)).toMatchObject([{ activities: ids.length }]);
+      await meter.reset();
+      expect(await meter.days(ALL)).toEqual([]);
+    }
+    await meter.close();
+  });
+
   it('reports that it cannot use its folder without failing the delivery of posts', async () => {
     const { errors, meter } = meterOf('/dev/null/nowhere');
     meter.delivered('30day', ['1']);
