@@ -30,7 +30,7 @@ export const coldStarts: Study = {
     await using service = createService({ seed: 'cold', limits: 'relaxed' });
     const addresses = JSON.stringify(await service.start());
     const runs = new Map<Start, number[]>(STARTS.map(start => [start, []]));
-    // Round -1 is not recorded. It also makes the service cache the page of the search.
+    // Round -1 is not recorded. It makes the service cache the results of the search.
     for (let round = -1; round < (quick ? 1 : 11); round++)
       for (const start of STARTS) {
         const ms = await timeOf([...start.args, addresses], places.scratch);

@@ -1,7 +1,7 @@
 // `npm run coverage`: runs all tests, or the named ones, and prints how much of `src` they cover.
-// Vitest counts only its own processes. The processes and threads that tests start run bundles, so
-// Node writes their counts to a folder and this script adds them. A run of all tests also updates
-// the table in test/README.md.
+// Vitest measures the coverage of its own processes only. Tests also start processes and threads,
+// which run bundled code. Node writes their coverage to a folder, and this script adds it. A run of
+// all tests also updates the table in test/README.md.
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

@@ -56,8 +56,8 @@ const END_WITH_SINK = 'End it with a sink such as `files(...)` or `collect()`';
 const UNREAD = `Nothing would read what it makes. ${END_WITH_SINK}`;
 
 /**
- * Splits the arguments of `pipeline` and checks them, as far as they can be checked without calling
- * functions.
+ * Splits the arguments of `pipeline` into source, stages, sink and options, and checks them. Does not call
+ * stages that are functions, so it does not check what they return.
  *
  * @throws OptionError
  */

@@ -57,7 +57,7 @@ export interface SubjectPosition {
 }
 
 /**
- * Reads the epoch of a message: the number of the start in which its publisher sent it.
+ * Reads the epoch of a message. Each start of a publisher has a larger epoch than the starts before it.
  *
  * @throws DataError
  */

@@ -42,7 +42,7 @@ export interface Servers {
   readonly run: ConnectionRun;
   readonly maxOutageMs: number;
   readonly addresses: string;
-  /** Whether there are other servers that may know more than the server that answers. */
+  /** Whether there are several servers. The response of one of them may be out of date. */
   readonly isCluster: boolean;
   /**
    * Returns the cause of a failed try. If the connection is closed, returns the reason, because the client's

@@ -7,7 +7,7 @@ const MAX_SHOWN = 80;
  */
 const MAX_SEARCHED = 4_096;
 
-/** Returns a JSON string without secrets, for error messages. */
+/** Returns the start of a document for error messages: without secrets, quoted as a JSON string. */
 export function excerpt(document: Uint8Array | string, maxShown = MAX_SHOWN): string {
   const text =
     typeof document === 'string'

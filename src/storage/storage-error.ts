@@ -83,7 +83,7 @@ export function anyStorageError(
   );
 }
 
-/** Returns the code of a system error. Errors from LMDB have only the number of the code. */
+/** Returns the code of a system error. Errors from LMDB give the code only as a number. */
 function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error) || isAbort(error)) return undefined;
   const { code } = error;

@@ -204,8 +204,8 @@ function countOf(value: unknown, where: string, origin: string): bigint {
 }
 
 /**
- * Lists one problem for each post that an error concerns. Some errors have only the number of posts. These
- * posts are in a separate list of the response.
+ * Lists one problem for each post that an error concerns. Some errors give only the number of posts that they
+ * concern. The response then has the ids of these posts in a separate list.
  */
 function problemsOf(
   body: ReadonlyMap<string, unknown>,

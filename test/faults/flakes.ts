@@ -102,8 +102,8 @@ function began({ at }: SuiteRun): number {
 }
 
 /**
- * Returns the end of a run, moved a minute earlier. Start times have a resolution of a minute.
- * Otherwise, a run that started right afterwards would count as concurrent.
+ * Returns the end of a run, moved a minute earlier. Start times have a resolution of a minute, so
+ * without this shift, a run that started right afterwards would count as concurrent.
  */
 function ended(run: SuiteRun): number {
   return began(run) + Math.max(run.seconds - 60, 1);

@@ -23,8 +23,8 @@ export type Expectation =
   | 'none';
 
 /**
- * One combination that a part of `npm run faults` tries: a pipeline under a fault, a parser, or a
- * disk call.
+ * One case that a part of `npm run faults` tries. Depending on the part, it is a pipeline together
+ * with a fault, a parser, or a disk call.
  */
 export interface Cell {
   /** A name that is unique in its part, such as `search/reset`. `--cell` selects it. */

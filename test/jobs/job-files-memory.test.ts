@@ -51,8 +51,8 @@ it('jobFiles needs less than 250 MB of memory for any number of files', async ()
   expect(large.posts).toBe(144 * posts);
   // The measured totals are 186 to 218 MB, and higher on a busy machine.
   expect(IDLE + large.bytes).toBeLessThan(250 * MEGABYTE);
-  // `kept` covers the last 96 of the files, each of which has at least 3.6 MB. If the library kept
-  // only some of these files, the memory would exceed this limit. This value varies less between
-  // runs than the peak memory.
+  // `kept` is the memory that was added during the last 96 files, each of which has at least 3.6 MB.
+  // If the library kept only some of these files, `kept` would exceed this limit. `kept` varies less
+  // between runs than the peak memory.
   expect(large.kept).toBeLessThan(20 * MEGABYTE);
 });

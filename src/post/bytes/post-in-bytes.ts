@@ -74,7 +74,10 @@ export class PostInBytes {
   readonly #elements = new Map<string, Elements>();
   /** Arrays and objects that were parsed, by their indexes. Cached, because rules read them several times. */
   readonly #parsed: unknown[] = [];
-  /** For each entry in `#parsed`, which post it belongs to. Posts are counted by `#posts`. */
+  /**
+   * For each entry in `#parsed`, the value of `#posts` when it was parsed. If `#posts` has changed, the entry
+   * belongs to an earlier post.
+   */
   readonly #parsedOf: number[] = [];
   #posts = 0;
   #isRead = false;
@@ -106,8 +109,8 @@ export class PostInBytes {
 
   /**
    * Reads the post between two positions, then calls `use`. During that call, this object represents the
-   * post. Returns `undefined` if the post has to be parsed instead. For example, `read` cannot be called
-   * inside another `use`.
+   * post. Returns `undefined`, without calling `use`, if the post has to be parsed instead. This is also the
+   * case if `read` is called inside another `use`.
    *
    * @throws The error of `use`, such as a `LeftToParser` from a getter.
    */

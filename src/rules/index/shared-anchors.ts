@@ -34,7 +34,7 @@ const STATE_INTS = 6;
 
 const MIN_POSTS = 1_000;
 /**
- * The first review starts when one post has been counted for every `RULES_A_POST` rules. A review of more
+ * The first review of the anchors starts when one post has been counted for each 16 rules. A review of more
  * rules takes longer, so it starts later.
  */
 const RULES_A_POST = 16;

@@ -125,7 +125,10 @@ export function isAccent(unit: number): boolean {
 const UNSPACED =
   /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]/u;
 
-/** Matches runs of characters for which `classOf` returns `WORD`, if their composed form is the same. */
+/**
+ * Matches runs of characters. If composition (NFC) leaves a run unchanged, `classOf` returns `WORD` for each of
+ * its characters.
+ */
 const LETTERS = new RegExp(
   `(?:(?![\\0-\\x7f\\ud7b0-\\ud7ff\\p{Extended_Pictographic}]|${UNSPACED.source})[\\p{L}\\p{N}\\p{Co}\\p{Cn}]){1,64}`,
   'gu',

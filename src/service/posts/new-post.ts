@@ -178,6 +178,6 @@ export interface CompletedPost {
   readonly reply: ({ readonly id: string } & Partial<ContainedPost>) | undefined;
   readonly retweeted: ContainedPost | undefined;
   readonly quoted: ContainedPost | undefined;
-  /** Returns the id of the author with a handle, if an added post is by this author. */
+  /** Returns the id of the author with this handle, if an added post is by this author. */
   idOf(handle: string): string | undefined;
 }

@@ -42,7 +42,7 @@ export class AuthorAtoms {
   *with(term: string): Generator<number> {
     for (const { first, terms } of RELATIONS)
       if (terms.includes(term)) for (let i = 0; i < AUTHORS; i++) yield first + i;
-    // All terms of a profile are operators.
+    // Profiles have only operators as terms, such as `is:verified`. A term without a colon is in none of them.
     if (term.includes(':'))
       for (const { terms, authors } of this.#profiles())
         if (terms.includes(term)) for (const author of authors) yield FROM + author;

@@ -95,7 +95,10 @@ export class SampleAuthors {
     return FOUNDERS + Math.floor((AUTHORS - FOUNDERS) * progress * progress);
   }
 
-  /** Returns false for most words that no handle has, so that a search for them need not make all handles. */
+  /**
+   * Returns whether a handle may contain a word. True may be wrong, false never is. A search for most words
+   * that no handle contains therefore does not have to make all handles.
+   */
   static mayHaveWord(word: string): boolean {
     return /\d$/.test(word) || FIRST_WORDS.has(word);
   }

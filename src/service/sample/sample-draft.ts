@@ -45,7 +45,10 @@ const KINDS: readonly { readonly kind: SampleKind; readonly percent: number; sin
   { kind: 'edit', percent: 1, since: EDITS },
 ];
 
-/** Returns the kind of a post at a time, chosen by a random number from 0 to 100. */
+/**
+ * Chooses the kind of a post by a random number from 0 to 100. Returns `'post'` if the chosen kind did not exist
+ * yet at the time of the post.
+ */
 function kindOf(roll: number, at: number): SampleKind {
   let rest = roll;
   for (const { kind, percent, since } of KINDS) {

@@ -101,8 +101,8 @@ export async function findPage(
   if (more && last !== undefined)
     return { posts, next: nextAfter(settings.duplicatesAtPageEdges ? justBefore(last) : last) };
   if (reached !== undefined) return { posts, next: nextAfter(reached), isLate: true };
-  // This response covers 31 days. If the window is longer, there is a next page, even if no post matches in
-  // it.
+  // A response covers at most 31 days. If the window goes back further, there is a next page, even if this
+  // page has no posts.
   return { posts, next: from > window.from ? nextAfter({ at: from, id: '0' }) : undefined };
 }
 

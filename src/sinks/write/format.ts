@@ -36,7 +36,7 @@ export interface WholeFiles {
    */
   readonly maxHeldBytes: number;
   /**
-   * In a run with a checkpoint, the size at which a file ends, unless `maxBytes` is set. A crash loses the
+   * In a run with a checkpoint, the size at which a file is closed, unless `maxBytes` is set. A crash loses the
    * open files, so they must not become too large.
    */
   readonly committedBytes: number;

@@ -67,7 +67,7 @@ interface FormatCells {
   readonly cells: { readonly [Name in PostColumnName]?: PostCell | undefined };
 }
 
-/** Cells are cached, because each takes some of the limited memory of a `PostInBytes`. */
+/** Cells are created once and reused, because creating them takes some of the limited memory of a `PostInBytes`. */
 const madeCells = new WeakMap<PostInBytes, Map<Format, FormatCells>>();
 
 export function cellsOf(post: PostInBytes, format: Format): FormatCells {

@@ -38,8 +38,9 @@ export function specialCells(post: PostBytes): CellsOfColumns {
 }
 
 /**
- * Returns the cell for the author of the post that this post replies to. In `activity_streams`, the column
- * finds this author among the mentions. Therefore, the cell is written only for posts that are not replies.
+ * Returns the cell for the author of the post that this post replies to. In `activity_streams`, this author
+ * must be looked up among the mentions. In that format, the cell writes only the empty value of posts that
+ * are not replies, and the column's `value` function reads replies.
  */
 function repliedAuthorCell(post: PostBytes): PostCell | undefined {
   const { format, find, fieldCell, isNone } = post;

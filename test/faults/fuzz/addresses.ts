@@ -50,7 +50,7 @@ const BELOW: Partial<Record<Endpoint, string>> = {
 const SHAPES = ADDRESSES.flatMap(([family, ...patterns]) =>
   patterns.map(pattern => ({ family, shape: `${BELOW[family] ?? ''}${pattern}`.split('/') })),
 );
-/** Files without user data, which browsers may show under any host name. */
+/** Files without user data. The service sends them whatever the host name of the request is. */
 const ASSETS = ['favicon.ico', 'pages/style.css', 'pages/icon.svg'];
 const PAGES = SHAPES.map(({ shape }) => shape.join('/')).filter(shape =>
   /^(|console.*|status|oauth\/(authenticate|authorize|grants))$/.test(shape),

@@ -102,8 +102,8 @@ export class Course {
   /**
    * Must be called after each step.
    *
-   * @param times The durations that must stay flat, in milliseconds and by name. If they are given,
-   * the wall-clock time of the step is not measured. May be empty.
+   * @param times Named durations in milliseconds that must stay flat. If given, even as an empty
+   * object, they are checked instead of the wall-clock time of the step.
    */
   step(times?: Readonly<Record<string, number>>): void {
     const { user, system } = process.cpuUsage(this.#cpu);

@@ -125,8 +125,9 @@ async function filesOfCheckpoint(out: string): Promise<CommittedFile[]> {
 }
 
 /**
- * @param files The files of a checkpoint in another folder. @default the files of the checkpoint in
- * `out`
+ * Returns the committed bytes of each file in a folder.
+ *
+ * @param files The files that the checkpoint lists. Needed only if the checkpoint is not in `out`.
  */
 export async function committedBytes(
   out: string,

@@ -97,7 +97,7 @@ async function untilArrived(
     () => new Error('The stream ended'),
     (error: unknown) => error,
   );
-  // If the run rejects, the wait for the events ends, too.
+  // Stops waiting for the events once the run has ended.
   const over = running.then(error => {
     tombstones = undefined;
     stop.abort(error);

@@ -81,8 +81,8 @@ async function mustHaveGaps(
   min: ReturnType<NamedMinutes['minutes']>,
 ): Promise<number> {
   mustName(gaps, { reason, min, max: minutes() });
-  // A gap with the reason `unverified` contains no lost items. Their number only never matched the
-  // number that the service reported.
+  // A gap with the reason `unverified` contains no lost items. It only means that the number of
+  // delivered items never matched the number that the service reported.
   if (reason === 'unverified') return run.mustBeComplete();
   const { expected } = run.prepared;
   const isLost = (id: string) => isNamed(gaps, minuteOf(postedAt(id)));

@@ -80,9 +80,9 @@ export async function openFolderIndex(folder: string): Promise<FolderIndex> {
 }
 
 /**
- * Refuses zstd files if Node does not support them. This happens before an index is read, because a newer
- * Node may have built it. It also happens before an index is built, which may take hours until the first zstd
- * file.
+ * Throws if there are zstd files and Node does not support them. Call this before an index is read, because a
+ * newer Node may have built the index. Call it also before an index is built, because otherwise hours could pass
+ * before the first zstd file fails.
  */
 async function refuseZstd(folder: string, files: readonly ListedFile[]): Promise<void> {
   for (const file of files.filter(({ path }) => /\.zst$/i.test(path))) {
