@@ -52,7 +52,8 @@ interface Lookup {
 export class SampleTerms {
   readonly #drafts: SampleDrafts;
   readonly #authors: AuthorAtoms;
-  readonly #texts = new TextAtoms();
+  /** Made for the first lookup, because it takes 20 ms, and a search for the posts of an author needs no lookup. */
+  #texts: TextAtoms | undefined;
   /** The atoms for languages, sources, places and media, by search term. */
   readonly #properties = new Map<string, number[]>();
   readonly #lookups = new Map<string, Lookup>();
@@ -133,6 +134,7 @@ export class SampleTerms {
   #lookup(term: string): Lookup {
     if (this.#lookups.size > MAX_LOOKUPS) this.#lookups.clear();
     return getOrMake(this.#lookups, term, () => {
+      this.#texts ??= new TextAtoms();
       const found = [
         ...(this.#properties.get(term) ?? []),
         ...this.#authors.with(term),
