@@ -204,11 +204,11 @@ const RUNS: Readonly<
 
 /** Callbacks whose names do not start with `on`. */
 const OTHERS: typeof RUNS = {
-  tap: async (look, signal) =>
+  'of tap': async (look, signal) =>
     pipeline(await linesOf('{"id":1}'), tap(look), collect(), { signal }),
-  'the progress of a pipeline': async (progress, signal) =>
+  'progress of a pipeline': async (progress, signal) =>
     pipeline(await linesOf('{"id":1}'), collect(), { progress, signal }),
-  'the progress of a pipeline that does not end': async (progress, signal) => {
+  'progress of an endless pipeline': async (progress, signal) => {
     const endless = async function* () {
       while (true) yield await sleep(5);
     };

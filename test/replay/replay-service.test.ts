@@ -112,8 +112,8 @@ describe('a replay of the local service', () => {
     ['a wrong byte', { kind: 'flip', atByte: 2000, endpoint: 'replay' }],
     ['silence', { kind: 'stall', afterBytes: 2000, endpoint: 'replay' }],
     ['a wrong count', { kind: 'wrong-count', by: -1 }],
-    ['503', { kind: 'status', status: 503, times: 3, endpoint: 'replay' }],
-    ['429', { kind: 'status', status: 429, retryAfter: 300, endpoint: 'replay' }],
+    ['a 503', { kind: 'status', status: 503, times: 3, endpoint: 'replay' }],
+    ['a 429', { kind: 'status', status: 429, retryAfter: 300, endpoint: 'replay' }],
   ] as readonly (readonly [string, Fault])[])(
     'delivers the same posts after %s',
     async (_, fault) => {

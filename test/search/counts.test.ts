@@ -54,7 +54,7 @@ describe('the buckets of counts()', () => {
   });
 
   it.each(['day', 'hour', 'minute'] as const)(
-    'are the same by %s whether requested by GET or POST',
+    'are the same per %s for a GET and a POST request',
     async bucket => {
       server.otherwise = countPages(10_000);
       const options: CountsOptions = {

@@ -359,7 +359,7 @@ describe('a commit of committed()', () => {
       Object.assign(new Error('too long'), { code: '22001' }),
     ],
     ['a missing table', Object.assign(new Error('no table'), { code: '42P01' })],
-    ['what isRetryable refuses', new Error('no')],
+    ['an error that isRetryable refuses', new Error('no')],
   ])('is not retried after %s', async (name, error) => {
     const target = new StandIn<number>();
     let tries = 0;
@@ -367,7 +367,7 @@ describe('a commit of committed()', () => {
       oneBatch([0]),
       committed({
         ...target.transactions,
-        ...(name.startsWith('what') && { isRetryable: () => false }),
+        ...(name.endsWith('isRetryable refuses') && { isRetryable: () => false }),
         write() {
           tries++;
           throw error;

@@ -33,7 +33,7 @@ describe('findPost', () => {
     },
   );
 
-  it('finds the author of a stored post by handle, who can sign in', async () => {
+  it('finds the author of a stored post by handle, so that the author can sign in', async () => {
     const folder = await temporaryFolder();
     const lines = [post(MINE), post(OTHER)].map(({ activity }) => `${activity.raw}\n`);
     await mkdir(path.join(folder, '2024'), { recursive: true });

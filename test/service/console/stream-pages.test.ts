@@ -24,22 +24,6 @@ describe('the console page of replays', () => {
     expect(await page()).toContain('cut off before its last message');
   });
 
-  it('is not needed to see the last message of the last replay, which the overview page shows', async () => {
-    const { service, see, replayPath } = await localStreams(hourOfPosts());
-    const browser = browse(service.addresses().baseUrl);
-    await browser.signIn();
-    const overview = async () => readable((await browser.get('/console')).text);
-    expect(await overview()).toContain('no replay has ended');
-    await see(replayPath());
-    expect(await overview()).toMatch(/last replay: Replay Request Completed \S/);
-    service.faults.plant({ kind: 'minutes-failed', minutes: ['202405151005'] });
-    await see(replayPath());
-    expect(await overview()).toContain('last replay: Replay Request Completed with Errors');
-    service.faults.plant({ kind: 'content-cut', afterMessages: 3 });
-    await see(replayPath('firehose', START, END));
-    expect(await overview()).toContain('last replay: cut off before its last message');
-  });
-
   it('shows a running replay', async () => {
     const { service, open, replayPath } = await localStreams(hourOfPosts(), {
       replayPostsPerSecond: 1,
@@ -97,6 +81,22 @@ async function signedInToStreams(replayPostsPerSecond = Number.POSITIVE_INFINITY
   const seen = async () => readable((await browser.get(PAGE)).text);
   return { ...streams, browser, add, seen };
 }
+
+it('the overview page of the console shows how the last replay ended', async () => {
+  const { service, see, replayPath } = await localStreams(hourOfPosts());
+  const browser = browse(service.addresses().baseUrl);
+  await browser.signIn();
+  const overview = async () => readable((await browser.get('/console')).text);
+  expect(await overview()).toContain('no replay has ended');
+  await see(replayPath());
+  expect(await overview()).toMatch(/last replay: Replay Request Completed \S/);
+  service.faults.plant({ kind: 'minutes-failed', minutes: ['202405151005'] });
+  await see(replayPath());
+  expect(await overview()).toContain('last replay: Replay Request Completed with Errors');
+  service.faults.plant({ kind: 'content-cut', afterMessages: 3 });
+  await see(replayPath('firehose', START, END));
+  expect(await overview()).toContain('last replay: cut off before its last message');
+});
 
 describe('the console page of replay rules', () => {
   it('adds rules that the next replay uses, and deletes them', async () => {

@@ -263,10 +263,10 @@ describe('a checkpoint file', () => {
   });
 
   it.each([
-    ['another path', { path: 'other.jsonl' }],
-    ['gzip', { gzip: true }],
-    ['another size', { maxBytes: 7 }],
-    ['another line', { line: (item: string) => item }],
+    ['another `path`', { path: 'other.jsonl' }],
+    ['`gzip`', { gzip: true }],
+    ['another `maxBytes`', { maxBytes: 7 }],
+    ['another `line`', { line: (item: string) => item }],
   ] satisfies [string, Partial<FilesOptions<string>>][])(
     'causes a StorageError if the sink now has %s',
     async (_, more) => {
