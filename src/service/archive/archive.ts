@@ -60,6 +60,7 @@ export interface SearchResult {
   readonly reached?: SortKey | undefined;
 }
 
+/** Options of `Archive.counts`: in which order it counts, and when it stops early. */
 export interface CountsOptions {
   /**
    * Whether to count backwards from the end of the window. An incomplete count then covers the newest posts.
