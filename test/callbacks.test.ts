@@ -243,19 +243,19 @@ const canRun = (name: string) => !name.startsWith('jetstream/') || hasNatsServer
 if (!hasNatsServer) it.skip(`the test of the callbacks of millrace/jetstream ${INSTALL}`);
 
 const runnable = Object.entries({ ...RUNS, ...OTHERS }).filter(([name]) => canRun(name));
-describe.each(runnable)('the callback %s', (_, run) => {
+describe.each(runnable)('a run with the callback %s', (_, run) => {
   // This is one of the library's own errors, and it is retryable. If a callback throws it, the
   // library must neither retry nor wrap it.
   const failure = new ConnectionError('no room in the log', { failure: 'reset', url: 'http://x/' });
 
-  it('rejects the run with the same error if it throws', async () => {
+  it('rejects with the same error if the callback throws', async () => {
     const thrown = run(() => {
       throw failure;
     });
     await expect(thrown).rejects.toBe(failure);
   });
 
-  it('rejects the run with the same error if its promise rejects', async () => {
+  it('rejects with the same error if the promise of the callback rejects', async () => {
     const rejected = run(async () => {
       await sleep(1);
       throw failure;
@@ -263,7 +263,7 @@ describe.each(runnable)('the callback %s', (_, run) => {
     await expect(rejected).rejects.toBe(failure);
   });
 
-  it('rejects the run with the reason of an abort while its promise is pending', async () => {
+  it('rejects with the reason of an abort while the promise of the callback is pending', async () => {
     const controller = new AbortController();
     const reason = new Error('enough');
     const aborted = run(() => {

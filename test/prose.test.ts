@@ -143,12 +143,12 @@ const titles = readdirSync(path.join(root, 'test'), { recursive: true, encoding:
     return { name, text: [...found].map(([, , title]) => title).join('\n') };
   });
 
-describe('the prose of the project', () => {
-  it('includes the sources and the titles of tests', () => {
+describe('the search for phrases that are hard to read', () => {
+  it('reads the sources and the titles of tests', () => {
     expect(sources.length).toBeGreaterThan(400);
     expect(titles.flatMap(({ text }) => text.split('\n')).length).toBeGreaterThan(3_000);
     expect(titles.find(({ name }) => name === 'test/prose.test.ts')?.text).toContain(
-      'includes the sources and the titles of tests',
+      'reads the sources and the titles of tests',
     );
   });
 
@@ -163,12 +163,12 @@ describe('the prose of the project', () => {
         { name: contributing, text: readFileSync(path.join(root, contributing), 'utf8') },
       ],
     ],
-  ] as const)('contains no phrase that is hard to read in the %s', (_, files) => {
+  ] as const)('finds no phrase in the %s', (_, files) => {
     const found = files.flatMap(({ name, text }) => findPhrases(text).map(one => `${name} ${one}`));
     expect(found).toEqual([]);
   });
 
-  it('contains no phrase in comments that refers to another sentence', () => {
+  it('finds no phrase in comments that refers to another sentence', () => {
     const found = sources.flatMap(({ name, text }) =>
       findPhrases(commentsOf(text), COMPILED_FOR_COMMENTS).map(one => `${name} ${one}`),
     );
@@ -176,7 +176,7 @@ describe('the prose of the project', () => {
   });
 
   it.each(COMMENT_PHRASES.map(([, instead, example]) => [example, instead] as const))(
-    'must not contain "%s" in comments, but may contain it elsewhere',
+    'finds "%s" in comments only',
     (example, instead) => {
       const comment = `const one = 1;\n/**\n * ${example.replaceAll(' ', '\n * ')}\n */`;
       const [found = '', ...others] = findPhrases(commentsOf(comment), COMPILED_FOR_COMMENTS);
@@ -189,7 +189,7 @@ describe('the prose of the project', () => {
   );
 
   it.each(PHRASES.map(([, instead, example]) => [example, instead] as const))(
-    'must not contain: %s',
+    'finds a phrase in "%s"',
     (example, instead) => {
       const found = findPhrases(`/**\n * ${example.replaceAll(' ', '\n * ')}\n */`);
       expect(found.some(one => one.endsWith(instead))).toBe(true);
@@ -202,7 +202,7 @@ describe('the prose of the project', () => {
     'The text of a post, and all of its text.',
     'There is no cursor, and it is no longer used.',
     'Omit it, or leave it out of the list.',
-  ])('may contain: %s', sentence => {
+  ])('finds no phrase in "%s"', sentence => {
     expect(findPhrases(sentence)).toEqual([]);
   });
 });

@@ -193,8 +193,8 @@ async function errorOf(call: () => unknown): Promise<unknown> {
   return undefined;
 }
 
-describe('every public function with options', () => {
-  it.each(CALLS)('suggests the nearest name for an unknown option: %s', async (...row) => {
+describe('the public function', () => {
+  it.each(CALLS)('%s suggests the nearest option name for an unknown option', async (...row) => {
     const [, call, wrong, meant, needs = {}] = unchecked<Row>(row);
     const error = await errorOf(() => call(unchecked({ ...needs, [wrong]: 1 })));
     expect(error).toBeInstanceOf(millrace.OptionError);
@@ -205,7 +205,7 @@ describe('every public function with options', () => {
   });
 
   it.each(CALLS.filter(([name]) => name !== 'pipeline'))(
-    'throws an OptionError if its options are not an object: %s',
+    '%s throws an OptionError if its options are not an object',
     async (...row) => {
       const [, call] = unchecked<Row>(row);
       for (const options of ['x', null, [], 7])

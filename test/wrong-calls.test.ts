@@ -530,7 +530,7 @@ describe('the pipeline stage', () => {
   const readings = cells.filter(([, item, { reads }]) => reads?.includes(item) === true);
 
   it.each(calls)(
-    '%s called with the arguments (%s) throws immediately an error that names `%s`',
+    '`%s` called with the arguments (%s) throws an error immediately that names `%s`',
     (name, _, option, args) => {
       const error = thrownBy(() => callNamed(name)(...args)) as millrace.OptionError;
       expect(error).toBeInstanceOf(millrace.OptionError);
@@ -541,14 +541,14 @@ describe('the pipeline stage', () => {
   );
 
   it.each(Object.entries(STAGES).filter(([, { needs }]) => needs === undefined))(
-    '%s() needs no argument',
+    '`%s()` needs no arguments',
     name => {
       expect(callNamed(name)()).toBeTypeOf('function');
     },
   );
 
   it.each(refusals)(
-    '%s fails with advice for an item that is %s',
+    '`%s` fails with advice if an item is %s',
     async (name, item, { or, refusal }) => {
       const error = await outcomeOf(name, ITEMS[item]);
       expect(error).toBeInstanceOf(millrace.DataError);
@@ -565,7 +565,7 @@ describe('the pipeline stage', () => {
     },
   );
 
-  it.each(readings)('%s does not refuse an item because it is %s', async (name, item) => {
+  it.each(readings)('`%s` accepts the item type: %s', async (name, item) => {
     const outcome = await outcomeOf(name, ITEMS[item]);
     // An item may be refused because of its content, and no service is running, so some calls fail.
     if (outcome instanceof Error) {

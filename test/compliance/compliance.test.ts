@@ -181,7 +181,8 @@ describe('compliance()', () => {
     await run.stop();
   });
 
-  it('reconnects after its connection ends cleanly in the middle of an event (regression: faults matrix, seed 2)', async () => {
+  // Found by `npm run faults -- matrix`, seed 2.
+  it('reconnects after its connection ends cleanly in the middle of an event', async () => {
     const run = reading();
     await service.until(1);
     service.happen(1, timing.now());
@@ -196,7 +197,8 @@ describe('compliance()', () => {
     await run.stop();
   });
 
-  it('fetches an event that had been arriving for minutes when the connection broke (regression: faults matrix, seed 2)', async () => {
+  // Found by `npm run faults -- matrix`, seed 2.
+  it('fetches an event that had been arriving for minutes when the connection broke', async () => {
     const run = reading();
     await service.until(1);
     service.happen(1, timing.now());
@@ -355,7 +357,8 @@ describe('compliance()', () => {
     }
   });
 
-  it('fetches an event that was in transit when the previous run ended, even if events arrive half an hour late (regression: faults matrix, seed 27)', async () => {
+  // Found by `npm run faults -- matrix`, seed 27.
+  it('fetches an event that was in transit when the previous run ended, even if events arrive half an hour late', async () => {
     let ahead = 0;
     const sent = timing.now();
     const of = acme({ serviceTime: () => timing.now() + ahead });

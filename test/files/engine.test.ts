@@ -341,7 +341,8 @@ describe('stored files processed by worker threads', () => {
 });
 
 it.each(['open', 'write', 'close'])(
-  'the error of a failing disk names the output file that a worker thread writes: %s (regression: faults disks files-by-threads/EIO)',
+  // Found by `npm run faults -- disks`, files-by-threads/EIO.
+  'the error of a failing disk names the output file that a worker thread writes: %s',
   async failing => {
     const line = (id: number) =>
       `{"created_at":"Wed Oct 1${id} 20:19:24 +0000 2018","id":${id},"id_str":"${id}","text":"a"}\n`;

@@ -233,8 +233,8 @@ const ENDS: Readonly<
   },
 };
 
-describe.each(Object.keys(SOURCES))('%s as the source of a run is closed', kind => {
-  it.each(Object.keys(ENDS))('when %s', async end => {
+describe.each(Object.keys(SOURCES))('%s used as the source of a run', kind => {
+  it.each(Object.keys(ENDS))('is closed when %s', async end => {
     const { source, isClosed } = await SOURCES[kind]!();
     const { run, error } = ENDS[end]!;
     if (error === undefined) await run(source);

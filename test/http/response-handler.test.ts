@@ -26,7 +26,8 @@ describe('a response', () => {
     await server.closed();
   });
 
-  it('does not fail as stalled if bytes arrive while the event loop is blocked (regression: faults matrix, starved of CPU)', async () => {
+  // Found by `npm run faults -- matrix`, starved of CPU.
+  it('does not fail as stalled if bytes arrive while the event loop is blocked', async () => {
     let sendRest = () => {};
     server.script.push(response => {
       response.write('begun');

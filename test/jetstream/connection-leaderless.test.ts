@@ -34,7 +34,8 @@ describe.skipIf(!hasNatsServer).concurrent('a JetStream stream without a leader'
     await server.close();
   });
 
-  it('is queried again if one server of the cluster does not know it yet (regression: faults jetstream all-kills, seeds 14 and 16)', async () => {
+  // Found by `npm run faults -- jetstream`, all-kills, seeds 14 and 16.
+  it('is queried again if one server of the cluster does not know it yet', async () => {
     const cluster = 'cluster { name: test, listen: "127.0.0.1:-1" }';
     await using node = await startNode({ jetstream: 'enabled: false', config: cluster });
     const [server, asked] = await answering(node, n => (n <= 3 ? NOT_FOUND : streamInfo()));
@@ -98,9 +99,8 @@ describe.skipIf(!hasNatsServer).concurrent('a JetStream stream without a leader'
 describe
   .skipIf(!hasNatsServer)
   .concurrent('a NATS server cut off from the servers with the stream', () => {
-    it('is left for another server of the list (regression: faults jetstream partition, seeds 20 and 25)', async ({
-      expect,
-    }) => {
+    // Found by `npm run faults -- jetstream`, partition, seeds 20 and 25.
+    it('is left for another server of the list', async ({ expect }) => {
       await using alone = await startNode({ jetstream: 'enabled: false' });
       await using other = await startNode();
       await other.stop();
@@ -122,7 +122,8 @@ describe
       await server.close();
     });
 
-    it('is left for another server even if it answers that the stream does not exist (regression: faults jetstream partition, seed 408)', async ({
+    // Found by `npm run faults -- jetstream`, partition, seed 408.
+    it('is left for another server even if it answers that the stream does not exist', async ({
       expect,
     }) => {
       const cluster = (name: string) => `cluster { name: ${name}, listen: "127.0.0.1:-1" }`;

@@ -360,7 +360,8 @@ describe.skipIf(!hasNatsServer)('a NATS connection', () => {
   });
 
   it.each(['a reader', 'a publisher'])(
-    'of %s ends immediately if its login is rejected in the middle of a run (regression: faults jetstream, 401 in the middle)',
+    // Found by `npm run faults -- jetstream`, 401 in the middle.
+    'of %s ends immediately if its login is rejected in the middle of a run',
     async which => {
       const login = (password: string) => `authorization { user: one, password: ${password} }`;
       await using node = await startNode({ config: login('before') });

@@ -5,7 +5,8 @@ import { spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 import { freePorts } from './free-ports.js';
 
-it('concurrent processes never get the same free port (regression: a restarted node found its port in use)', async () => {
+// Found when a restarted node found its port in use.
+it('concurrent processes never get the same free port', async () => {
   const script = compiled(path.join(import.meta.dirname, 'free-ports-child.ts'));
   const own = await freePorts(150);
   const children = Array.from({ length: 4 }, () => spawn(process.execPath, [script, '150']));

@@ -8,7 +8,8 @@ function apiError(description: string, status: number, code?: number): Error {
 }
 
 describe('a JetStream error', () => {
-  it('is retryable if a former leader rejects a message without an error code (regression: faults jetstream partition, seed 7)', () => {
+  // Found by `npm run faults -- jetstream`, partition, seed 7.
+  it('is retryable if a former leader rejects a message without an error code', () => {
     expect(clientFailure(apiError('raft: not leader', 503))).toEqual({
       failure: 'outage',
       mayPass: true,
