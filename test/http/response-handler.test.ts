@@ -44,6 +44,27 @@ describe('a response', () => {
     expect((await body.next()).done).toBe(true);
   });
 
+  it('continues after bytes that arrived while the event loop was blocked, even if more bytes follow later', async () => {
+    let send = (_text: string) => {};
+    server.script.push(response => {
+      response.write('begun');
+      send = text => response.write(text);
+    });
+    const answer = await get(accountFor({ timeouts: { silenceMs: 500 } }));
+    const body = answer.body[Symbol.asyncIterator]();
+    await body.next();
+    send(', continued');
+    // The server writes to its socket in the next tick.
+    await new Promise<void>(resolve => process.nextTick(resolve));
+    const until = performance.now() + 700;
+    while (performance.now() < until);
+    expect(String((await body.next()).value)).toBe(', continued');
+    await new Promise(setImmediate);
+    send(', still open');
+    expect(String((await body.next()).value)).toBe(', still open');
+    answer.close();
+  });
+
   it('fails as stalled even while its consumer does not read the body', async () => {
     server.script.push(stall({ text: 'x'.repeat(100) }));
     const answer = await get(accountFor({ timeouts: { silenceMs: 300 } }));

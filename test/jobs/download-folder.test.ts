@@ -3,14 +3,16 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { IncompleteError, StorageError } from '../../src/base/errors.js';
+import { foldersVerdict } from '../../src/jobs/download-folder.js';
 import { status } from '../http/scripted-server.js';
-import { whole } from './job-server.js';
+import { servedFiles, whole } from './job-server.js';
 import {
   download,
   expectWhole,
   folder,
   namesIn,
   served,
+  serveInstead,
   setUpJobServer,
 } from './local-download.js';
 
@@ -60,5 +62,25 @@ describe('jobs.download', () => {
     await writeFile(path.join(folder, '.millrace-job.json'), '{"job": "another1"}');
     await expect(download()).rejects.toBeInstanceOf(StorageError);
     expect((await namesIn()).filter(name => name.includes('lock'))).toEqual([]);
+  });
+});
+
+describe('jobs.verdict', () => {
+  it('reports files that were missing from the list of one shard', async () => {
+    const [complete, short] = [path.join(folder, '1'), path.join(folder, '2')];
+    await download({ folder: complete, shard: { index: 1, of: 2 } });
+    await serveInstead({
+      files: servedFiles(12).slice(0, 10),
+      listing: { urlCount: 12 },
+    });
+    await download({ folder: short, shard: { index: 2, of: 2 }, totals: 'report' });
+    for (const folders of [
+      [complete, short],
+      [short, complete],
+    ]) {
+      const { exitCode, missing } = await foldersVerdict(folders);
+      expect(exitCode).toBe(1);
+      expect(missing).toContain('10 of 12 files are listed (urlCount)');
+    }
   });
 });

@@ -7,7 +7,10 @@ import type { Job } from '../../src/jobs/job.js';
 import { createJob, findJob, listJobs } from '../../src/jobs/job-calls.js';
 import { type RunJobOptions, runJob } from '../../src/jobs/run-job.js';
 import { createService, type Service, type ServiceOptions } from '../../src/service/index.js';
+import { json } from '../http/scripted-server.js';
+import { impatient } from '../http/virtual-time.js';
 import { unchecked } from '../unchecked.js';
+import { JOB, listed, QUOTE, acme as scriptedAcme, server, setUpServer } from './scripted-jobs.js';
 
 const OPTIONS: RunJobOptions = {
   title: 'coffee',
@@ -247,5 +250,34 @@ describe('jobs.run', () => {
       runJob(acme, { ...OPTIONS, decide: () => unchecked(undefined) }),
     ).rejects.toMatchObject({ option: 'decide' });
     expect((await listJobs(acme)).jobs).toMatchObject([{ status: 'quoted' }]);
+  });
+});
+
+describe('jobs.run between two requests for the status', () => {
+  setUpServer();
+
+  it('waits longer each time, and briefly again after the status has changed', async () => {
+    const estimating = { ...JOB, status: 'estimating' };
+    const replies = [
+      JOB,
+      JOB,
+      JOB,
+      estimating,
+      estimating,
+      { ...JOB, status: 'quoted', quote: QUOTE },
+    ];
+    server.script.push(
+      listed(),
+      ...replies.map(job => json(job)),
+      json({ ...JOB, status: 'rejected' }),
+    );
+    const timing = impatient();
+    const run = runJob(scriptedAcme({ timing }), {
+      ...OPTIONS,
+      pollIntervalMs: 2_000,
+      decide: () => false,
+    });
+    await expect(run).rejects.toBeInstanceOf(JobError);
+    expect(timing.slept).toEqual([1_000, 1_500, 2_000, 1_000, 1_500]);
   });
 });

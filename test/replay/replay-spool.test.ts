@@ -1,4 +1,4 @@
-import { type FileHandle, open, readdir, rm } from 'node:fs/promises';
+import { type FileHandle, open, readdir, readlink, rm } from 'node:fs/promises';
 import path from 'node:path';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
@@ -148,6 +148,22 @@ describe('ReplaySpool, the disk buffer of a replay,', () => {
     await spool.add([Buffer.from('{"n":1}')]);
     expect(await readAll(spool)).toEqual([]);
     expect(await readdir(folder)).toEqual([]);
+  });
+
+  it.skipIf(process.platform !== 'linux')('keeps no file open after it is closed', async () => {
+    const openFiles = async () => {
+      const names = await readdir('/proc/self/fd');
+      const targets = await Promise.all(
+        names.map(name => readlink(`/proc/self/fd/${name}`).catch(() => '')),
+      );
+      return targets.filter(target => target.startsWith(folder));
+    };
+    const spool = new ReplaySpool(folder, 0);
+    await spool.add([Buffer.from('{"n":1}')]);
+    expect(await readAll(spool)).toEqual(['{"n":1}']);
+    expect(await openFiles()).toHaveLength(1);
+    await spool.close();
+    expect(await openFiles()).toEqual([]);
   });
 
   it('leaves no file when it is closed with pending records', async () => {

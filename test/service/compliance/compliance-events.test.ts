@@ -139,6 +139,25 @@ describe('generated compliance events', () => {
     await connection.until(text => text.length > before);
   });
 
+  it('of a recent window include those of posts that were added since the last call', async () => {
+    const posts = manyPosts();
+    let archive = new MemoryArchive(posts.slice(0, 1_000));
+    const compliance = new Compliance({
+      clock: new Clock(),
+      seed: 'a',
+      rate: 1,
+      archive: async () => archive,
+      onError: error => expect.unreachable(String(error)),
+    });
+    const window = { from: NOW - 20 * HOUR, to: NOW };
+    const { signal } = new AbortController();
+    const before = await compliance.recent(window, {}, signal);
+    archive = new MemoryArchive(posts);
+    const after = await compliance.recent(window, {}, signal);
+    expect(after.length).toBeGreaterThan(before.length);
+    expect(after).toEqual(await compliance.within(window, signal));
+  });
+
   it('are sent again when the clock reaches their times again after it was set back', async () => {
     const clock = new Clock();
     clock.freeze();
