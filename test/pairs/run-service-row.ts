@@ -45,11 +45,15 @@ import {
 import { isIncremental, optionOf, SERVICE_VALUES, sourceOf } from './service-values.js';
 import { hasCheckpoint, optionsIn } from './values.js';
 
+/** The first `STOPPED_RUNS` runs are aborted after `ABORTED_AFTER` items. */
+const STOPPED_RUNS = 2;
 const ABORTED_AFTER = 7;
 const ABORTED = new Error('aborted');
 const MAX_RUNS = 20;
 
 export class ServiceRow {
+  /** Whether a run has completed. Runs after it are not aborted. */
+  isComplete = false;
   readonly row: Row;
   readonly seen = new Map<string, unknown[]>();
   readonly out: string;
@@ -75,7 +79,8 @@ export class ServiceRow {
     const ending = new AbortController();
     let count = 0;
     const abort = tap(() => {
-      if (this.#run === 1 && ++count === ABORTED_AFTER) ending.abort(ABORTED);
+      if (!this.isComplete && this.#run <= STOPPED_RUNS && ++count === ABORTED_AFTER)
+        ending.abort(ABORTED);
     });
     const live = tap(() => {
       if (!this.#isLive) injectLiveEvent();
@@ -215,6 +220,7 @@ async function tryIn(run: ServiceRow): Promise<void> {
     plantFaults(row, runs === 0);
     try {
       await run.run();
+      run.isComplete = true;
       break;
     } catch (error) {
       errors.push(error);

@@ -52,10 +52,11 @@ import { postOf, SINKS, VALUES } from './stored-values.js';
 import { type Context, hasCheckpoint, optionsIn } from './values.js';
 
 /**
- * The first run is aborted after `ABORTED_AFTER` items. If the option `(stop)` is `power cut`, the
- * simulated disk loses power instead. This happens at one of `CUT_AT.calls` disk calls, starting
- * with call `CUT_AT.from`.
+ * The first `STOPPED_RUNS` runs are aborted after `ABORTED_AFTER` items. If the option `(stop)` is
+ * `power cut`, the simulated disk loses power instead. This happens at one of `CUT_AT.calls` disk
+ * calls, starting with call `CUT_AT.from`.
  */
+const STOPPED_RUNS = 2;
 const ABORTED_AFTER = 7;
 const CUT_AT = { from: 15, calls: 45 };
 const MAX_RUNS = 6;
@@ -73,6 +74,8 @@ export async function tombstonesOfPairs(): Promise<Tombstones> {
 }
 
 export class RowRun {
+  /** Whether a run has completed. Runs after it are not aborted. */
+  isComplete = false;
   readonly row: Row;
   readonly seen = new Map<string, unknown[]>();
   /** The items that `write` got. With `encode`, one string for each call. */
@@ -105,7 +108,8 @@ export class RowRun {
     const { row } = this;
     let count = 0;
     const abort = tap(() => {
-      if (this.#run === 1 && ++count === ABORTED_AFTER) ending.abort(new Error('aborted'));
+      if (!this.isComplete && this.#run <= STOPPED_RUNS && ++count === ABORTED_AFTER)
+        ending.abort(new Error('aborted'));
     });
     const aborts = row['flow.(stop)'] === 'abort' ? [abort] : [];
     const inBranches = row['flow.(operators)'] === 'in branches';
@@ -265,6 +269,11 @@ export async function tryRow(row: Row, number: number, tombstones: Tombstones): 
   }
 }
 
+/** Returns the number of the disk call at which the power fails. */
+function cutAt(number: number): number {
+  return CUT_AT.from + (number % CUT_AT.calls);
+}
+
 async function tryRowIn(run: RowRun, number: number): Promise<boolean> {
   const { row } = run;
   const stop = row['flow.(stop)'];
@@ -275,11 +284,12 @@ async function tryRowIn(run: RowRun, number: number): Promise<boolean> {
     .at(-2)!;
   for (const file of first)
     await store(run.input, file, row, stop === 'a file is cut short' && file === cut);
-  if (run.disk !== undefined) run.disk.cutAt = CUT_AT.from + (number % CUT_AT.calls);
+  if (run.disk !== undefined) run.disk.cutAt = cutAt(number);
   const errors: unknown[] = [];
   for (let runs = 0; ; runs++) {
     try {
       await run.run();
+      run.isComplete = true;
       break;
     } catch (error) {
       errors.push(error);
@@ -287,8 +297,8 @@ async function tryRowIn(run: RowRun, number: number): Promise<boolean> {
       if (runs === MAX_RUNS) throw new AggregateError(errors, 'The row never ends');
     }
     if (run.disk !== undefined) {
-      run.disk.cutAt = Number.POSITIVE_INFINITY;
       run.disk.restart(seeded(1));
+      run.disk.cutAt = runs + 1 < STOPPED_RUNS ? cutAt(3 * number) : Number.POSITIVE_INFINITY;
     }
     await store(run.input, cut, row);
   }
