@@ -32,10 +32,12 @@ import { optionsIn } from './values.js';
 
 const TOTAL = 130;
 const BATCH = 10;
-/** The first run of the publisher is stopped before this post. */
+/** How many runs of the publisher and of each reader are stopped. */
+const STOPPED_RUNS = 2;
+/** A run of the publisher is stopped before this post. */
 const PUBLISHED = 40;
 /**
- * The first run of a reader is stopped after this many items. A reader first requests 16 messages
+ * A run of a reader is stopped after this many items. A reader first requests 16 messages
  * of up to 3 posts, which are at most 48 posts. After 50 posts, it has a cursor to resume from.
  */
 const READ = 50;
@@ -125,7 +127,7 @@ export class JetStreamRow {
       async function* ({ resume, signal }) {
         isOpened();
         for (let from = Number(resume?.at ?? 0); from < TOTAL; from += BATCH) {
-          if (run === 1 && from === PUBLISHED) await stop();
+          if (run <= STOPPED_RUNS && from === PUBLISHED) await stop();
           signal.throwIfAborted();
           const to = Math.min(TOTAL, from + BATCH);
           const posts = numberedPosts(from, to);
@@ -153,7 +155,7 @@ export class JetStreamRow {
     const stopAt = row['fromJetStream.subject'] === 'of a topic' ? READ_OF_TOPIC : READ;
     let count = 0;
     const stop = tap(async () => {
-      if (run !== 1 || ++count !== stopAt) return;
+      if (run > STOPPED_RUNS || ++count !== stopAt) return;
       if (how === 'abort') ending.abort(STOPPED);
       if (how === 'cut') await this.#cut('fromJetStream');
     });

@@ -17,12 +17,14 @@ import { acme, NOW, POSTS, RULES, requests, service } from './service-input.js';
 import { optionsIn } from './values.js';
 
 const STOPPED = new Error('stopped');
+/** How many calls of `jobs.run` and of `jobs.download` are stopped. */
+const STOPPED_RUNS = 2;
 const MAX_RUNS = 4;
 const STOPPED_AT = 2;
 
 /**
- * Orders a job and downloads it with the options in `row`. Each call is stopped once, repeated
- * until it completes, and then made once more.
+ * Orders a job and downloads it with the options in `row`. Each call is stopped twice,
+ * repeated until it completes, and then made once more.
  */
 export async function tryJobRow(row: Row, number: number): Promise<void> {
   const folder = await temporaryFolder();
@@ -64,11 +66,11 @@ async function tryIn(row: Row, title: string, folder: string): Promise<void> {
 }
 
 /**
- * Calls `jobs.run`. Only the first call may be stopped.
+ * Calls `jobs.run`. Only the first `STOPPED_RUNS` calls may be stopped.
  * @param run The position of the call, starting at 1. It is 0 for a call that is not stopped.
  */
 function order(row: Row, title: string, run: number): Promise<DeliveredJob> {
-  const stop = run === 1 ? row['run.(stop)'] : 'none';
+  const stop = run >= 1 && run <= STOPPED_RUNS ? row['run.(stop)'] : 'none';
   const ending = new AbortController();
   const jobs = { kind: 'status', status: 503, endpoint: 'jobs' } as const;
   if (stop === 'not created') service.faults.plant({ ...jobs, path: '/jobs.json', skip: 1 });
@@ -102,7 +104,7 @@ function download(
   saw: (file: DownloadedFile) => void = () => {},
 ): Promise<JobVerdict> {
   const { faults } = service;
-  const stop = run === 1 ? row['download.(stop)'] : 'none';
+  const stop = run >= 1 && run <= STOPPED_RUNS ? row['download.(stop)'] : 'none';
   const ending = new AbortController();
   faults.clear();
   if (row['download.(totals)'] === 'wrong')
