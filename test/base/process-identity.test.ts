@@ -16,6 +16,20 @@ describe('a recorded process', () => {
     expect(processState(only(child.pid!))).toBe('dead');
   });
 
+  it.runIf(process.platform === 'linux')(
+    'is dead after it has exited, even if its parent process never collects its exit code',
+    async () => {
+      // The shell becomes `sleep` while its child still runs, and `sleep` never waits for a child.
+      const parent = spawn('sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 60']);
+      const [pid] = await once(parent.stdout, 'data');
+      const child = only(Number(String(pid)));
+      await expect.poll(() => processState(child)).toBe('dead');
+      // Still in the table of processes, where signals reach it.
+      expect(process.kill(child.pid, 0)).toBe(true);
+      parent.kill('SIGKILL');
+    },
+  );
+
   it.runIf(process.platform === 'linux')('is dead if a later process has reused its id', () => {
     expect(processState({ ...thisProcess(), started: '1' })).toBe('dead');
   });

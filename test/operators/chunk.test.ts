@@ -100,6 +100,18 @@ describe('chunk', () => {
     ]);
   });
 
+  it('delivers the last chunk without a cursor if its last items came without one', async () => {
+    const script: Step[] = [
+      { items: 1, cursor: true, wait: 'none' },
+      { items: 1, cursor: false, wait: 'none' },
+    ];
+    const seen: unknown[] = [];
+    for await (const { items, cursor } of chunk<string>(3)(scripted('a', script)).batches())
+      seen.push({ items, cursor });
+    // A run that resumes at the cursor of the first item would get the second item again.
+    expect(seen).toEqual([{ items: [['a:0', 'a:1']], cursor: undefined }]);
+  });
+
   it('ends immediately on an abort or an error of its source, even while it waits', async () => {
     const failure = new Error('broken');
     const failing = new Flow<number>(async function* () {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import fc from 'fast-check';
 import {
@@ -28,6 +28,7 @@ import {
 import type { Fault } from 'millrace/service';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { formatTimestamp, HOUR, MINUTE, type Window } from '../../src/base/time.js';
+import { spoolFilesIn } from '../spool-files.js';
 import { bySuite } from '../suite.js';
 import {
   acme as accountOf,
@@ -240,7 +241,7 @@ describe('a replay of the local service', () => {
       got.push(digest(post.raw));
     }
     expect(got).toEqual(whole);
-    expect((await readdir(folder)).filter(name => name.startsWith('spool'))).toEqual([]);
+    expect(await spoolFilesIn(folder)).toEqual([]);
   });
 });
 

@@ -1,7 +1,7 @@
-import { readdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import { OptionError, StorageError } from '../../src/base/errors.js';
+import { IncompleteError, OptionError, StorageError } from '../../src/base/errors.js';
 import { formatSent, MINUTE } from '../../src/base/time.js';
 import type { Cursor } from '../../src/flow/flow.js';
 import type { Activity } from '../../src/post/activity.js';
@@ -18,6 +18,7 @@ import {
   within,
 } from '../http/live-wire.js';
 import { status } from '../http/scripted-server.js';
+import { spoolFilesIn } from '../spool-files.js';
 import { bySuite } from '../suite.js';
 import {
   acme,
@@ -56,7 +57,7 @@ describe('the consumer of a replay', () => {
       got.push(post);
     }
     expect(got.map(({ raw }) => raw.toString())).toEqual(sent.map(({ json }) => json));
-    expect((await readdir(folder)).filter(name => name.startsWith('spool'))).toEqual([]);
+    expect(await spoolFilesIn(folder)).toEqual([]);
   });
 
   it('gets an error immediately if the disk is full', async () => {
@@ -74,7 +75,7 @@ describe('the consumer of a replay', () => {
     server.otherwise = wholeReplay(wirePosts(window, 50));
     for await (const _ of posts(window, { maxMemory: 0 })) break;
     expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
-    expect((await readdir(folder)).filter(name => name.startsWith('spool'))).toEqual([]);
+    expect(await spoolFilesIn(folder)).toEqual([]);
 
     server.otherwise = status(503);
     const stop = new AbortController();
@@ -131,6 +132,25 @@ describe('the consumer of a replay', () => {
       }),
       { numRuns: bySuite(3, 12) },
     );
+  });
+
+  it('gets the cursor that it resumed from in the error of a replay that gives up', async () => {
+    const window = past(4);
+    server.otherwise = wholeReplay(wirePosts(window));
+    const timings = { firstChunkMs: MINUTE, maxChunkMs: MINUTE };
+    let cursor: Cursor | undefined;
+    for await (const batch of posts(window, { timings }).batches()) {
+      cursor = batch.cursor;
+      if (cursor !== undefined) break;
+    }
+    server.otherwise = status(503);
+    const error = await collected(posts(window, { timings, resume: cursor })).catch(
+      thrown => thrown,
+    );
+    expect(error).toBeInstanceOf(IncompleteError);
+    expect(error.message).toContain('pass the cursor of this error as `resume`');
+    expect(cursor).toBeDefined();
+    expect(error.cursor).toEqual(cursor);
   });
 
   it('cannot resume from a damaged cursor or from one of another replay', async () => {

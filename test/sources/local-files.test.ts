@@ -393,6 +393,17 @@ describe('localFiles', () => {
     expect(progress).toMatchObject({ received: 3, receivedBytes: 4 });
   });
 
+  it('includes the files of an earlier run in the fraction of its progress', async () => {
+    await write({ 'a.json': 'aaa', 'b.json': '', 'c.json': 'c' });
+    const [first] = await batchesOf(localFiles(folder));
+    const progress = new Progress();
+    const fractions: (number | undefined)[] = [];
+    for await (const _ of localFiles(folder).batches({ resume: first?.cursor, progress }))
+      fractions.push(progress.fraction);
+    expect(fractions).toEqual([0.75, 1]);
+    expect(progress).toMatchObject({ received: 2, receivedBytes: 1 });
+  });
+
   const linesOfCompressed = async () => {
     await write({
       '1.json.gz': gzipSync('{"a":1}\n{"a":2}'),

@@ -291,4 +291,19 @@ describe('coalesce, which joins small batches,', () => {
       ),
     );
   });
+
+  it('delivers items `waitMs` after the first of them, even if others keep arriving', async () => {
+    const all = 40;
+    const input = new Flow<number>(async function* () {
+      for (let item = 0; item < all; item++) {
+        yield { items: [item] };
+        await new Promise(resolve => setTimeout(resolve, 10));
+      }
+    });
+    const groups: number[] = [];
+    for await (const batches of coalesce(input.batches(), { maxItems: 1_000, waitMs: 50 }))
+      groups.push(batches.flatMap(({ items }) => items).length);
+    expect(groups.reduce((sum, count) => sum + count)).toBe(all);
+    expect(groups.length).toBeGreaterThan(2);
+  });
 });

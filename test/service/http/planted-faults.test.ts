@@ -2,6 +2,7 @@ import http from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { Fault } from '../../../src/service/http/fault-types.js';
+import { Faults } from '../../../src/service/http/planted-faults.js';
 import { AUTHORIZATION, local, NOW, SEARCH_PATH, teaPosts } from '../local-service.js';
 import { originalPost } from '../memory-archive.js';
 
@@ -67,6 +68,17 @@ describe('a fault planted in the local service', () => {
     expect((await counts({ query: 'tea' })).status).toBe(200);
     expect((await counts({ query: 'tea' })).status).toBe(500);
     expect((await counts({ query: 'tea' })).status).toBe(200);
+  });
+
+  it('skips only the remaining requests if its snapshot was taken between them', () => {
+    const faults = new Faults();
+    faults.plant({ kind: 'status', status: 503, skip: 2 });
+    expect(faults.match('usage', '/').other).toBeUndefined();
+    const restored = new Faults();
+    restored.replace(faults.kept());
+    expect(restored.match('usage', '/').other).toBeUndefined();
+    expect(restored.match('usage', '/').other).toMatchObject({ kind: 'status', status: 503 });
+    expect(restored.list()).toEqual([]);
   });
 
   it('affects only requests whose URL contains its path', async () => {

@@ -246,6 +246,18 @@ describe('a job file of the local service', () => {
       expect((await download(url, { range })).status).toBe(416);
   });
 
+  it('counts its posts in the request log only if it is sent whole', async () => {
+    const jobs = await localJobs();
+    const { listing } = await delivered(jobs);
+    const [url = ''] = listing.urlList;
+    const after = jobs.service.requests().at(-1)?.number;
+    await fetch(url, { method: 'HEAD' });
+    await download(url, { range: 'bytes=0-9' });
+    await download(url);
+    const logged = jobs.service.requests({ after });
+    expect(logged.map(({ posts }) => posts)).toEqual([undefined, undefined, 1]);
+  });
+
   it('is read from disk for each download, even if it has become shorter on disk', async () => {
     const stateFolder = await temporaryFolder();
     const jobs = await localJobs({ stateFolder });

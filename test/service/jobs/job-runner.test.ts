@@ -1,9 +1,17 @@
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { DAY } from '../../../src/base/time.js';
+import { Clock } from '../../../src/service/clock.js';
+import { IdleTracker } from '../../../src/service/jobs/idle-tracker.js';
+import type { JobRecord } from '../../../src/service/jobs/job-record.js';
+import { JobRunner, Semaphore } from '../../../src/service/jobs/job-runner.js';
+import { JobStore } from '../../../src/service/jobs/job-store.js';
+import type { ServiceContext } from '../../../src/service/service-context.js';
+import { unchecked } from '../../unchecked.js';
 import { NOW } from '../local-service.js';
 import { MemoryArchive } from '../memory-archive.js';
 import { DWELL, type LocalJobs, localJobs, POSTS } from './local-jobs.js';
+import { JOB } from './opened-job.js';
 
 async function statuses(jobs: LocalJobs): Promise<Record<string, string>> {
   const list = await jobs.list();
@@ -132,6 +140,31 @@ describe('a job in the local service', () => {
     });
   });
 
+  it('has 0 % done when it begins to run, although its estimate was complete', async () => {
+    let release = () => {};
+    class HeldArchive extends MemoryArchive {
+      held: Promise<void> | undefined;
+      override async *scan(window: Parameters<MemoryArchive['scan']>[0]) {
+        await this.held;
+        yield* super.scan(window);
+      }
+    }
+    const archive = new HeldArchive(POSTS);
+    const jobs = await localJobs({ archive });
+    const uuid = await jobs.bring('accepted');
+    archive.held = new Promise<void>(resolve => {
+      release = resolve;
+    });
+    // Does not wait until the job is idle, because it waits for the archive.
+    jobs.service.clock.advance(2 * DWELL);
+    await expect
+      .poll(() => jobs.job(uuid))
+      .toMatchObject({ status: 'running', percentComplete: 0 });
+    release();
+    await jobs.move(DWELL);
+    expect((await jobs.job(uuid)).status).toBe('delivered');
+  });
+
   it('changes its status at the scheduled times, however far the clock is moved', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.create();
@@ -175,6 +208,36 @@ describe('a job in the local service', () => {
     expect((await jobs.job(uuid)).status).toBe('delivered');
   });
 });
+
+it('JobRunner refuses a decision if the quote expires before the decision is stored', async () => {
+  const clock = new Clock();
+  clock.freeze();
+  clock.set(NOW);
+  const settings = { limits: { jobRetentionMs: 15 * DAY }, onError: fail };
+  const idle = new IdleTracker(clock);
+  const store = new JobStore(undefined);
+  const quoted: JobRecord = { ...JOB, status: 'quoted', since: NOW };
+  const runner = new JobRunner(quoted, [], {
+    context: unchecked<ServiceContext>({ clock, settings }),
+    store,
+    idle,
+    estimating: new Semaphore(1),
+    running: new Semaphore(1),
+    signal: new AbortController().signal,
+  });
+  const ended = idle.track(() => runner.run());
+  const decided = runner.decide('accepted', 'dev@example.com');
+  // The record is not stored yet, because nothing was awaited.
+  clock.advance(15 * DAY);
+  expect(await decided).toBe(false);
+  await ended;
+  expect(runner.job).toMatchObject({ status: 'quoted', gone: true });
+  await store.close();
+});
+
+function fail(error: unknown): never {
+  throw error;
+}
 
 describe('concurrent jobs', () => {
   it('are estimated two at a time, in order', async () => {

@@ -27,6 +27,30 @@ it('FileHandles reopens a file without recreating it if the file was closed whil
   expect(await readFile(a.part, 'utf8')).toBe('first second');
 });
 
+it('FileHandles keeps a file open during a long call, although other files were used after it', async () => {
+  const folder = await temporaryFolder();
+  const files = new FileHandles(nodeFileSystem, 2, (_, work) => work());
+  const fileOf = (name: string) => ({ part: path.join(folder, name), fresh: true });
+  const long = fileOf('long');
+  let end = () => {};
+  const ended = new Promise<void>(resolve => {
+    end = resolve;
+  });
+  const written = files.use([long], async ([open]) => {
+    await ended;
+    await writeAll(open as OpenFile, Buffer.from('all of it'), 0);
+  });
+  // Only the first of these two files is idle when the second one needs a descriptor.
+  for (const name of ['idle', 'next'])
+    await files.use([fileOf(name)], async ([open]) =>
+      writeAll(open as OpenFile, Buffer.from(name), 0),
+    );
+  end();
+  await written;
+  await files.abandon();
+  expect(await readFile(long.part, 'utf8')).toBe('all of it');
+});
+
 interface File {
   readonly part: string;
   fresh: boolean;

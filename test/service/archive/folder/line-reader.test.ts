@@ -1,4 +1,4 @@
-import { stat, writeFile } from 'node:fs/promises';
+import { rename, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
@@ -51,6 +51,22 @@ describe('LineReader', () => {
     const reader = await readerOf(form, content);
     expect(await reader.read([within])).toEqual([text]);
   });
+
+  it.each([
+    ['plain', text],
+    ['gzip', gzipSync(text)],
+    ['zstd', zstd],
+  ] as const)(
+    'reads the lines of a %s file again once the file is back, although a read failed in between',
+    async (form, content) => {
+      const reader = await readerOf(form, content);
+      const file = path.join(folder, 'a.json');
+      await rename(file, `${file}.away`);
+      await expect(reader.read([within])).rejects.toThrow(StorageError);
+      await rename(`${file}.away`, file);
+      expect(await reader.read([within])).toEqual([text]);
+    },
+  );
 
   it.each([
     ['a shorter plain file', 'plain', text],
