@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { inspect } from 'node:util';
@@ -57,6 +58,13 @@ describe('signIn()', () => {
     expect(shown).not.toContain(token.token.reveal());
     const fresh = await signIn(acme, { store, again: true, open: consent });
     expect(JSON.parse(await readFile(store, 'utf8')).token).toBe(fresh.token.reveal());
+  });
+
+  it('leaves no listener on its signal', async () => {
+    const { acme, consent } = await localUser();
+    const { signal } = new AbortController();
+    await signIn(acme, { open: consent, signal });
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   it('does not wait for the promise of `open`, but rejects with the error of `open`', async () => {

@@ -155,12 +155,16 @@ describe('a job in the local service', () => {
     archive.held = new Promise<void>(resolve => {
       release = resolve;
     });
-    // Does not wait until the job is idle, because it waits for the archive.
-    jobs.service.clock.advance(2 * DWELL);
-    await expect
-      .poll(() => jobs.job(uuid))
-      .toMatchObject({ status: 'running', percentComplete: 0 });
-    release();
+    try {
+      // Does not wait until the job is idle, because it waits for the archive.
+      jobs.service.clock.advance(2 * DWELL);
+      await expect
+        .poll(() => jobs.job(uuid), { timeout: 10_000 })
+        .toMatchObject({ status: 'running', percentComplete: 0 });
+    } finally {
+      // Otherwise the service could not stop.
+      release();
+    }
     await jobs.move(DWELL);
     expect((await jobs.job(uuid)).status).toBe('delivered');
   });
