@@ -1,8 +1,9 @@
 import { getOrMake } from '../cache.js';
-import { homeIn, linkTo, NO_AUTHOR, NOBODY, SHORT_LINK, termsOf } from './partial-posts.js';
+import { homeIn, linkTo, NO_AUTHOR, NOBODY, termsOf } from './partial-posts.js';
 import { pageDisplay, pageStart } from './render-parts.js';
 import { FROM, MENTIONS, QUOTES, RETWEETS_OF, TO } from './sample-atoms.js';
 import { AUTHORS, SampleAuthors } from './sample-authors.js';
+import { SHORT_LINK } from './sample-vocabulary.js';
 import { WordSearch } from './word-search.js';
 
 /** For each operator that matches an author, the atom of author 0. The atom of author `i` is `i` higher. */

@@ -60,9 +60,6 @@ const NOTHING: PostFields = {
   quotedText: '',
 };
 
-/** All short links start with this, so each of them has its words as search terms. */
-export const SHORT_LINK = 'https://t.co/';
-
 export function linkTo(expanded: string, display: string): Link {
   return { url: '', expanded, unwound: '', display, title: '', description: '' };
 }

@@ -12,7 +12,7 @@ import {
 } from './sample-draft.js';
 import { SNOWFLAKES, snowflake } from './sample-ids.js';
 import { draftText, retweetText, type SampleText, type TrailingLink } from './sample-text.js';
-import { languageAt, linkCode, type SamplePlace } from './sample-vocabulary.js';
+import { languageAt, linkCode, type SamplePlace, SHORT_LINK } from './sample-vocabulary.js';
 
 /** The range of the text whose entities are printed, and the offset to add to their positions. */
 export interface EntityRange {
@@ -128,7 +128,7 @@ function* linksOf(draft: SampleDraft, text: SampleText, drafts: SampleDrafts): G
     if (entity.kind !== 'link') continue;
     const { link, start, end } = entity;
     const { code, url: page, display, title, description } = link;
-    yield { short: `https://t.co/${code}`, page, display, title, description, start, end };
+    yield { short: SHORT_LINK + code, page, display, title, description, start, end };
   }
   if (text.quoteLink === undefined || draft.target === undefined) return;
   const { url: short, start, end } = text.quoteLink;

@@ -9,6 +9,8 @@ import {
   NAMES,
   type SampleLanguage,
   type SampleLink,
+  SHORT_LINK,
+  SHORT_LINK_LENGTH,
   sampleLink,
   sampleName,
   TOPICS,
@@ -64,9 +66,6 @@ const SUBJECTS = [
 const FIRST_KEYS = SUBJECTS.map((_, kind) =>
   SUBJECTS.slice(0, kind).reduce((sum, count) => sum + count, 0),
 );
-/** The length of a short link. */
-const SHORT_LINK = 23;
-
 /** The number of fragment keys. It is small enough for arrays that have an element for each key. */
 export const FRAGMENTS: number = SUBJECTS.reduce((sum, count) => sum + count, 0);
 
@@ -111,8 +110,7 @@ export class SampleFragments {
   get(key: number): Fragment {
     const made = this.#made[key];
     if (made !== undefined) return made;
-    const kind = kindOf(key);
-    const fragment = this.#make(kind, key - (FIRST_KEYS[kind] as number));
+    const fragment = this.#make(...splitKey(key));
     this.#made[key] = fragment;
     return fragment;
   }
@@ -129,15 +127,14 @@ export class SampleFragments {
    * and links, so they are measured without making their fragments.
    */
   #measure(key: number): number {
-    const kind = kindOf(key);
-    const of = key - (FIRST_KEYS[kind] as number);
+    const [kind, of] = splitKey(key);
     const length =
       kind === NAME
         ? codePoints(sampleName(of))
         : kind === MENTION
           ? this.#authors.handleOf(of).length + 1
           : kind === LINK
-            ? SHORT_LINK
+            ? SHORT_LINK_LENGTH
             : this.get(key).length;
     this.#lengths[key] = length;
     return length;
@@ -169,16 +166,17 @@ export class SampleFragments {
       default: {
         const link = sampleLink(of);
         return {
-          ...plain(`https://t.co/${link.code}`),
-          entity: { kind: 'link', link, start: 0, end: SHORT_LINK },
+          ...plain(SHORT_LINK + link.code),
+          entity: { kind: 'link', link, start: 0, end: SHORT_LINK_LENGTH },
         };
       }
     }
   }
 }
 
-function kindOf(key: number): number {
-  return FIRST_KEYS.findLastIndex(first => first <= key);
+function splitKey(key: number): readonly [kind: number, of: number] {
+  const kind = FIRST_KEYS.findLastIndex(first => first <= key);
+  return [kind, key - (FIRST_KEYS[kind] as number)];
 }
 
 export function codePoints(text: string): number {
@@ -195,7 +193,7 @@ function sentence(of: number): Fragment {
   const language = languageAt(of >>> 12);
   const text = language.sentences[(of >>> 7) & 31] as string;
   if ((of & 1) === 0) return plain(text.replace('%', wordAt(language, word)));
-  const name = tagOf(language, word);
+  const name = hashtagOf(language, word);
   const start = codePoints(text.slice(0, text.indexOf('%')));
   return {
     ...plain(text.replace('%', `#${name}`)),
@@ -208,7 +206,7 @@ function tag(of: number): Fragment {
   return marked(
     'hashtag',
     '#',
-    word < WORDS ? tagOf(languageAt(of >>> 7), word) : (COMMON_TAGS[word - WORDS] as string),
+    word < WORDS ? hashtagOf(languageAt(of >>> 7), word) : (COMMON_TAGS[word - WORDS] as string),
   );
 }
 
@@ -230,7 +228,7 @@ const ARTICLES =
   /^(?:(?:the|my|el|la|los|las|mi|o|a|os|as|meu|minha|le|les|mon|ma|der|die|das|mein|meine) |l')/i;
 
 /** Writes a word as a hashtag, without its article, spaces and punctuation. */
-export function tagOf(language: SampleLanguage, word: number): string {
+export function hashtagOf(language: SampleLanguage, word: number): string {
   return wordAt(language, word)
     .replace(ARTICLES, '')
     .replace(/[^\p{L}\p{N}\p{M}]/gu, '');

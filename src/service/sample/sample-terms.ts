@@ -2,7 +2,7 @@ import type { PostFields } from '../../post/post-fields.js';
 import { DocumentSet } from '../archive/block.js';
 import { getOrMake } from '../cache.js';
 import { AuthorAtoms } from './author-atoms.js';
-import { pageLink, placeFields, SHORT_LINK, termsOf } from './partial-posts.js';
+import { pageLink, placeFields, termsOf } from './partial-posts.js';
 import {
   ANIMATION,
   type AtomIndex,
@@ -22,7 +22,7 @@ import {
 import type { SampleDraft, SampleDrafts, SampleHead } from './sample-draft.js';
 import { FRAGMENTS, fragmentKey, MENTION } from './sample-fragments.js';
 import { mediaLink, quoteLink } from './sample-text.js';
-import { LANGUAGES, PLACES, SOURCES } from './sample-vocabulary.js';
+import { LANGUAGES, PLACES, SHORT_LINK, SOURCES } from './sample-vocabulary.js';
 import { type PairedAtoms, TextAtoms } from './text-atoms.js';
 
 /** The maximum number of search terms whose lookups are cached, with 35 KB each, or 105 KB for a pair. */
@@ -160,7 +160,7 @@ export class SampleTerms {
     const head = headAt();
     const { target } = head;
     const content = head.kind === 'retweet' && target !== undefined ? target : head;
-    const codeOf = (url: string) => url.slice('https://t.co/'.length).toLowerCase();
+    const codeOf = (url: string) => url.slice(SHORT_LINK.length).toLowerCase();
     if (hasMedia && codeOf(mediaLink(content)) === term) return true;
     if (!isQuote || content.target === undefined) return false;
     if (codeOf(quoteLink(content.target)) === term) return true;

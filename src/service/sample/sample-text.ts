@@ -6,7 +6,7 @@ import {
   type SampleHead,
 } from './sample-draft.js';
 import type { FragmentEntity } from './sample-fragments.js';
-import { linkCode } from './sample-vocabulary.js';
+import { linkCode, SHORT_LINK, SHORT_LINK_LENGTH } from './sample-vocabulary.js';
 
 export interface SampleText {
   readonly full: string;
@@ -35,7 +35,6 @@ export interface CutText {
   readonly link: TrailingLink;
 }
 
-const SHORT_LINK = 23;
 const CUT_TO = 140;
 
 /**
@@ -65,7 +64,7 @@ export function draftText(draft: SampleDraft, drafts: SampleDrafts): SampleText 
   const trail = (url: string): TrailingLink => {
     full += length === 0 ? url : ` ${url}`;
     const start = length === 0 ? 0 : length + 1;
-    length = start + SHORT_LINK;
+    length = start + SHORT_LINK_LENGTH;
     return { url, start, end: length };
   };
   const [quoteUrl, mediaUrl] = [quoteUrlOf(draft), mediaUrlOf(draft)];
@@ -78,16 +77,16 @@ export function draftText(draft: SampleDraft, drafts: SampleDrafts): SampleText 
 
 /** Returns the truncated text. It is cut at a space, and ends with an ellipsis and a link to the full text. */
 function cutText(draft: SampleDraft, full: string, shownTo: number): CutText {
-  const points = Array.from(full).slice(0, Math.min(CUT_TO - SHORT_LINK - 2, shownTo));
+  const points = Array.from(full).slice(0, Math.min(CUT_TO - SHORT_LINK_LENGTH - 2, shownTo));
   const space = points.lastIndexOf(' ');
   const kept = space > points.length - 20 ? space : points.length;
   const url = shortLink(draft, 3);
   const text = `${points.slice(0, kept).join('')}… ${url}`;
   return {
     text,
-    length: kept + 2 + SHORT_LINK,
+    length: kept + 2 + SHORT_LINK_LENGTH,
     kept,
-    link: { url, start: kept + 2, end: kept + 2 + SHORT_LINK },
+    link: { url, start: kept + 2, end: kept + 2 + SHORT_LINK_LENGTH },
   };
 }
 
@@ -118,5 +117,5 @@ export const mediaLink = (head: SampleHead): string => shortLink(head, 2);
 /** Returns a short link of a post. `purpose` distinguishes several links of the same post. */
 function shortLink(head: SampleHead, purpose: number): string {
   const code = (mix(head.minute * 64 + purpose) ^ mix(head.index * 8 + purpose)) >>> 0;
-  return `https://t.co/${linkCode(code)}`;
+  return SHORT_LINK + linkCode(code);
 }

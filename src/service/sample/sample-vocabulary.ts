@@ -70,6 +70,9 @@ function around<T>(list: readonly T[], index: number): T {
 }
 
 export const CODE_LENGTH = 10;
+/** All short links start with this. */
+export const SHORT_LINK = 'https://t.co/';
+export const SHORT_LINK_LENGTH: number = SHORT_LINK.length + CODE_LENGTH;
 
 /** Returns a code of 10 letters and digits. It is unique if `index` is below 62^5. */
 export function linkCode(index: number): string {

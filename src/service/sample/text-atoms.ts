@@ -2,19 +2,19 @@ import type { PostFields } from '../../post/post-fields.js';
 import { wordTerms } from '../../rules/post/phrase.js';
 import { isSingle } from '../../rules/post/tokeniser.js';
 import { getOrMake } from '../cache.js';
-import { linkTo, SHORT_LINK, termsOf, wordsIn } from './partial-posts.js';
+import { linkTo, termsOf, wordsIn } from './partial-posts.js';
 import { AtomSet } from './sample-atoms.js';
 import {
   CASHTAG,
   EMOTION,
   fragmentKey,
+  hashtagOf,
   LINK,
   leadKey,
   NAME,
   remarkKey,
   sentenceKey,
   tagKey,
-  tagOf,
   WORDS,
   wordAt,
 } from './sample-fragments.js';
@@ -29,6 +29,7 @@ import {
   linkCode,
   linkText,
   namesEqualTo,
+  SHORT_LINK,
 } from './sample-vocabulary.js';
 import { WordSearch } from './word-search.js';
 
@@ -114,7 +115,7 @@ export class TextAtoms {
       return this.#addPart(wordAt(language, word), keys);
     });
     for (let word = 0; word < WORDS; word++) {
-      const tag = tagOf(language, word);
+      const tag = hashtagOf(language, word);
       const keys = sentences.map(sentence => sentenceKey(number, sentence, word, true));
       words.push(this.#addPart(tag, keys));
       this.#addText(tag, tagKey(number, word));
