@@ -28,12 +28,11 @@ import {
   TOPICS,
   topicOf,
 } from './jetstream-values.js';
+import { STOPPED_RUNS } from './suite-rows.js';
 import { optionsIn } from './values.js';
 
 const TOTAL = 130;
 const BATCH = 10;
-/** How many runs of the publisher and of each reader are stopped. */
-const STOPPED_RUNS = 2;
 /** A run of the publisher is stopped before this post. */
 const PUBLISHED = 40;
 /**

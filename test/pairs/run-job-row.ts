@@ -14,11 +14,10 @@ import { unchecked } from '../unchecked.js';
 import type { Row } from './covering-rows.js';
 import { JOB_END, JOB_FILES, JOB_START, JOB_VALUES } from './job-values.js';
 import { acme, NOW, POSTS, RULES, requests, service } from './service-input.js';
+import { STOPPED_RUNS } from './suite-rows.js';
 import { optionsIn } from './values.js';
 
 const STOPPED = new Error('stopped');
-/** How many calls of `jobs.run` and of `jobs.download` are stopped. */
-const STOPPED_RUNS = 2;
 const MAX_RUNS = 4;
 const STOPPED_AT = 2;
 

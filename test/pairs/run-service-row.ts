@@ -43,10 +43,10 @@ import {
   service,
 } from './service-input.js';
 import { isIncremental, optionOf, SERVICE_VALUES, sourceOf } from './service-values.js';
+import { STOPPED_RUNS } from './suite-rows.js';
 import { hasCheckpoint, optionsIn } from './values.js';
 
-/** The first `STOPPED_RUNS` runs are aborted after `ABORTED_AFTER` items. */
-const STOPPED_RUNS = 2;
+/** The first `STOPPED_RUNS` runs are aborted after this many items. */
 const ABORTED_AFTER = 7;
 const ABORTED = new Error('aborted');
 const MAX_RUNS = 20;

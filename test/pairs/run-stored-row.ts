@@ -49,6 +49,7 @@ import {
   storedFiles,
 } from './stored-input.js';
 import { postOf, SINKS, VALUES } from './stored-values.js';
+import { STOPPED_RUNS } from './suite-rows.js';
 import { type Context, hasCheckpoint, optionsIn } from './values.js';
 
 /**
@@ -56,7 +57,6 @@ import { type Context, hasCheckpoint, optionsIn } from './values.js';
  * `power cut`, the simulated disk loses power instead. This happens at one of `CUT_AT.calls` disk
  * calls, starting with call `CUT_AT.from`.
  */
-const STOPPED_RUNS = 2;
 const ABORTED_AFTER = 7;
 const CUT_AT = { from: 15, calls: 45 };
 const MAX_RUNS = 6;

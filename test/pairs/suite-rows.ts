@@ -9,6 +9,9 @@ import { type Covering, coveringRows, type Domain, type Row, type Rules } from '
  */
 const SEED = isNightly ? (propertySeed(process.env.MILLRACE_SEED) ?? Date.now()) : 1;
 
+/** How many runs of a row are stopped before one may complete, if the row stops its runs at all. */
+export const STOPPED_RUNS = 2;
+
 /**
  * Combinations of options that together cover all pairs of values, and the ones that the suite
  * runs. The everyday suite runs every fourth combination.
