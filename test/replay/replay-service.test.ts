@@ -28,7 +28,6 @@ import {
 import type { Fault } from 'millrace/service';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { formatTimestamp, HOUR, MINUTE, type Window } from '../../src/base/time.js';
-import { spoolFilesIn } from '../spool-files.js';
 import { bySuite } from '../suite.js';
 import {
   acme as accountOf,
@@ -37,6 +36,7 @@ import {
   setUpServiceReplay,
   startService,
 } from './replay-of-service.js';
+import { spoolFilesIn } from './spool-files.js';
 
 const MINUTES = 20;
 let window: Window;

@@ -18,7 +18,6 @@ import {
   within,
 } from '../http/live-wire.js';
 import { status } from '../http/scripted-server.js';
-import { spoolFilesIn } from '../spool-files.js';
 import { bySuite } from '../suite.js';
 import {
   acme,
@@ -32,6 +31,7 @@ import {
   timing,
   timingOfProcess,
 } from './scripted-replay.js';
+import { spoolFilesIn } from './spool-files.js';
 
 setUpReplay();
 
