@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it, vi } from 'vitest';
-import { endChildren, outputOf, SCRIPT_OF_BASH, spawn } from './child-processes.js';
+import { BASH_ARGS, endChildren, outputOf, spawn } from './child-processes.js';
 import { temporaryFolder } from './temporary-folder.js';
 
 function isRunning(pid: number): boolean {
@@ -18,7 +18,7 @@ function isRunning(pid: number): boolean {
 it.skipIf(process.platform !== 'linux')(
   'killing a child process kills every process that it has started',
   async () => {
-    const child = spawn('bash', [...SCRIPT_OF_BASH, 'sleep 1000 & echo $!; wait']);
+    const child = spawn('bash', [...BASH_ARGS, 'sleep 1000 & echo $!; wait']);
     const text = await new Promise(resolve => child.stdout.once('data', resolve));
     const pids = [child.pid as number, Number(String(text))];
     expect(pids.map(isRunning)).toEqual([true, true]);
@@ -75,7 +75,7 @@ it.skipIf(process.platform !== 'linux')(
   async () => {
     const home = await temporaryFolder();
     await writeFile(path.join(home, '.bashrc'), 'echo from .bashrc >&2');
-    const child = spawn('bash', [...SCRIPT_OF_BASH, 'echo done'], {
+    const child = spawn('bash', [...BASH_ARGS, 'echo done'], {
       env: { PATH: process.env.PATH, HOME: home },
     });
     const ended = await outputOf(child);

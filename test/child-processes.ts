@@ -19,7 +19,7 @@ export const fork = ((script: string, args: readonly string[], options: object =
  * Arguments of bash before a script. Node's pipes are sockets, and if its stdin is a socket, bash
  * reads `~/.bashrc`, which may print messages. `--norc` prevents this.
  */
-export const SCRIPT_OF_BASH = ['--norc', '-c'] as const;
+export const BASH_ARGS = ['--norc', '-c'] as const;
 
 export interface Ended {
   readonly code: number | null;

@@ -10,7 +10,7 @@ import Database from 'libsql';
 import { createService, samplePosts } from 'millrace/service';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { environmentOf } from '../src/service/account-variables.js';
-import { type Ended, outputOf, SCRIPT_OF_BASH, spawn } from './child-processes.js';
+import { BASH_ARGS, type Ended, outputOf, spawn } from './child-processes.js';
 import { compiled } from './compiled.js';
 import { readSqlite } from './databases/stored-rows.js';
 import { hasNatsServer } from './jetstream/nats-server.js';
@@ -70,7 +70,7 @@ function runCommand(
 ): Promise<Ended> {
   const command = [process.execPath, ...args];
   const quoted = command.map(part => `'${part}'`).join(' ');
-  const child = spawn('bash', [...SCRIPT_OF_BASH, `set -o pipefail; ${quoted} ${behind}`], {
+  const child = spawn('bash', [...BASH_ARGS, `set -o pipefail; ${quoted} ${behind}`], {
     cwd: folder,
     env: {
       ...process.env,

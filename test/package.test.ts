@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { build, type Format } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import manifest from '../package.json' with { type: 'json' };
-import { SCRIPT_OF_BASH } from './child-processes.js';
+import { BASH_ARGS } from './child-processes.js';
 import { sources } from './compile-library.js';
 import { modules, packedProject, TSC } from './packed-project.js';
 import { blocksOf, pageNamed } from './pages.js';
@@ -337,7 +337,7 @@ describe('the page on bundlers and CommonJS', () => {
     }
     const bin = path.join(modules, '.bin');
     const env = { ...process.env, PATH: `${bin}${path.delimiter}${process.env.PATH}` };
-    await exec('bash', [...SCRIPT_OF_BASH, command], { cwd: project, env });
+    await exec('bash', [...BASH_ARGS, command], { cwd: project, env });
     const [, outfile] = /--outfile=(\S+)/.exec(command) ?? [];
     const [, dir = ''] = /--(?:dir|outDir)=(\S+)/.exec(command) ?? [];
     const bundle = path.join(project, outfile ?? path.join(dir, 'script.js'));

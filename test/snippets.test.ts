@@ -6,7 +6,7 @@ import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import manifest from '../package.json' with { type: 'json' };
 import { SETTINGS, type SettingName } from '../src/http/settings.js';
-import { type Ended, outputOf, SCRIPT_OF_BASH, spawn } from './child-processes.js';
+import { BASH_ARGS, type Ended, outputOf, spawn } from './child-processes.js';
 import { compiled } from './compiled.js';
 import { hasNatsServer, INSTALL, startNode } from './jetstream/nats-server.js';
 import { blocksOf, namesIn, pageNamed, pages, root, tableOf } from './pages.js';
@@ -174,7 +174,7 @@ describe('the shell commands on the documentation pages', () => {
     const given = lines.map(line => line.replace('8080', new URL(baseUrl).port));
     const shown = ['echo "$MILLRACE_URL $MILLRACE_LOCAL_SERVICE"', 'cat service.env'];
     const script = [npx, ...given, ...shown].join('\n');
-    const { code, stdout } = await run(['bash', ...SCRIPT_OF_BASH, script], folder, env);
+    const { code, stdout } = await run(['bash', ...BASH_ARGS, script], folder, env);
     expect(code).toBe(0);
     expect(stdout).toContain(`${baseUrl} ${localService}\n`);
     expect(stdout).toContain(`export MILLRACE_URL='${baseUrl}'\n`);
@@ -187,7 +187,7 @@ describe('the shell commands on the documentation pages', () => {
     expect(lines.length).toBeGreaterThan(5);
     for (const line of lines) {
       const ended = await run(
-        ['bash', ...SCRIPT_OF_BASH, line.replace('http://127.0.0.1:8080', baseUrl)],
+        ['bash', ...BASH_ARGS, line.replace('http://127.0.0.1:8080', baseUrl)],
         root,
         {},
       );

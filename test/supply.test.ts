@@ -7,7 +7,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import manifest from '../package.json' with { type: 'json' };
-import { SCRIPT_OF_BASH } from './child-processes.js';
+import { BASH_ARGS } from './child-processes.js';
 import { root } from './pages.js';
 import { temporaryFolder } from './temporary-folder.js';
 
@@ -149,7 +149,7 @@ describe('the release workflow', () => {
     const { port } = registry.address() as AddressInfo;
     const local = command.replace('https://registry.npmjs.org/', `http://127.0.0.1:${port}/`);
     expect(local).not.toBe(command);
-    const { code = 0 } = await exec('bash', [...SCRIPT_OF_BASH, `${local} --fetch-retries=0`], {
+    const { code = 0 } = await exec('bash', [...BASH_ARGS, `${local} --fetch-retries=0`], {
       cwd: root,
       env: { ...process.env, ...env },
     }).then(
@@ -259,7 +259,7 @@ describe('the release notes', () => {
       const workflow = await text('.github/workflows/release.yml');
       const [, command = ''] = /- run: (awk .* > notes\.md .*)/.exec(workflow) ?? [];
       expect(workflow).toContain('--notes-file notes.md');
-      const made = exec('bash', [...SCRIPT_OF_BASH, `set -e\n${command}`], {
+      const made = exec('bash', [...BASH_ARGS, `set -e\n${command}`], {
         cwd: folder,
         env: { ...process.env, GITHUB_REF_NAME: tag },
       }).then(async () => (await readFile(path.join(folder, 'notes.md'), 'utf8')).trim());

@@ -10,7 +10,7 @@ import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { beforeAll, expect, it } from 'vitest';
-import { outputOf, SCRIPT_OF_BASH, spawn } from './child-processes.js';
+import { BASH_ARGS, outputOf, spawn } from './child-processes.js';
 import { compiled } from './compiled.js';
 import { blocksOf, pageNamed, root } from './pages.js';
 import { isNightly } from './suite.js';
@@ -70,7 +70,7 @@ function shell(command: string) {
   const { PATH = '', HOME = '' } = process.env;
   const text = command.replaceAll('8080', String(port));
   const programs = [path.join(project, 'bin'), PATH].join(path.delimiter);
-  return spawn('bash', [...SCRIPT_OF_BASH, text], {
+  return spawn('bash', [...BASH_ARGS, text], {
     cwd: project,
     env: { PATH: programs, HOME, TMPDIR: project },
   });

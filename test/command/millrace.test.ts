@@ -7,7 +7,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import { formatTimestamp, HOUR, MINUTE } from '../../src/base/time.js';
 import { SETTINGS, type SettingName } from '../../src/http/settings.js';
 import { createService, type Service } from '../../src/service/index.js';
-import { outputOf, SCRIPT_OF_BASH, spawn } from '../child-processes.js';
+import { BASH_ARGS, outputOf, spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 import { ScriptRunner } from '../script-runner.js';
 import { temporaryFolder } from '../temporary-folder.js';
@@ -54,7 +54,7 @@ function start(...args: string[]) {
 
 function shell(script: string) {
   const head = `set -o pipefail; millrace() { ${process.execPath} ${COMMAND} "$@"; }`;
-  return outputOf(spawn('bash', [...SCRIPT_OF_BASH, `${head}\n${script}`], { env, cwd: folder }));
+  return outputOf(spawn('bash', [...BASH_ARGS, `${head}\n${script}`], { env, cwd: folder }));
 }
 
 const linesOf = (text: string) => text.split('\n').filter(line => line !== '');

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { SCRIPT_OF_BASH } from '../child-processes.js';
+import { BASH_ARGS } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 import { root } from '../pages.js';
 
@@ -20,7 +20,7 @@ export async function withSmallFiles(imports: string, stages: string): Promise<s
       console.log(error.code, error.message, error.cause?.code);
     }`;
   const { stdout } = await promisify(execFile)('bash', [
-    ...SCRIPT_OF_BASH,
+    ...BASH_ARGS,
     'ulimit -f 500; exec "$0" --input-type=module -e "$1"',
     process.execPath,
     script,

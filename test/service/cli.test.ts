@@ -11,7 +11,7 @@ import { SETTINGS, type SettingName, type UrlSettingName } from '../../src/http/
 import { search } from '../../src/search/search.js';
 import { samplePosts } from '../../src/service/sample/sample-posts.js';
 import { collect } from '../../src/sinks/collect.js';
-import { SCRIPT_OF_BASH, spawn } from '../child-processes.js';
+import { BASH_ARGS, spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 import { ScriptRunner } from '../script-runner.js';
 import { temporaryFolder } from '../temporary-folder.js';
@@ -278,7 +278,7 @@ describe('the variables printed by --env', () => {
     const fromFile = runAs([`--env-file=${file}`, '-e', print], []).ended;
     const shell = spawn(
       'bash',
-      [...SCRIPT_OF_BASH, `eval "$(cat '${file}')"; '${process.execPath}' -e '${print}'`],
+      [...BASH_ARGS, `eval "$(cat '${file}')"; '${process.execPath}' -e '${print}'`],
       { stdio: ['ignore', 'pipe', 'inherit'] },
     );
     let fromShell = '';

@@ -8,7 +8,7 @@ import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { Activity } from '../../src/post/activity.js';
 import { stdout } from '../../src/sinks/stdout.js';
-import { SCRIPT_OF_BASH, spawn } from '../child-processes.js';
+import { BASH_ARGS, spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 import { nodeError } from '../storage/simulated-disk.js';
 import { places } from './cursors.js';
@@ -25,7 +25,7 @@ interface Ended {
 
 /** Runs the script in a shell command. Returns the exit code of the script itself. */
 async function shell(command: string, slow = false): Promise<Ended> {
-  const child = spawn('bash', [...SCRIPT_OF_BASH, `set -o pipefail; ${command}`], {
+  const child = spawn('bash', [...BASH_ARGS, `set -o pipefail; ${command}`], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const out: Buffer[] = [];

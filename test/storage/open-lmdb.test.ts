@@ -14,7 +14,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { openTombstones } from '../../src/compliance/tombstones.js';
 import { UsageStore } from '../../src/service/usage/usage-meter.js';
 import { hasAllPages, lmdbDamage, openLmdb } from '../../src/storage/open-lmdb.js';
-import { outputOf, SCRIPT_OF_BASH, spawn } from '../child-processes.js';
+import { BASH_ARGS, outputOf, spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 import { ofPost } from '../compliance/event.js';
 import { canMountDisk } from '../jetstream/small-disk.js';
@@ -36,7 +36,7 @@ async function untilFull(kind: string, folder: string): Promise<Full> {
   const command = `ulimit -f 400; exec "$0" "$@"`;
   const child = spawn(
     'bash',
-    [...SCRIPT_OF_BASH, command, process.execPath, compiled(FILE_LIMIT_CHILD), kind, folder],
+    [...BASH_ARGS, command, process.execPath, compiled(FILE_LIMIT_CHILD), kind, folder],
     {
       // LMDB prints failed writes to stderr.
       stdio: ['ignore', 'pipe', 'ignore'],

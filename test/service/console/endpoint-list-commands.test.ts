@@ -7,7 +7,7 @@ import { floorTo, HOUR, MINUTE } from '../../../src/base/time.js';
 import { environmentOf, exportLines } from '../../../src/service/account-variables.js';
 import { listedEndpoints } from '../../../src/service/console/endpoint-list.js';
 import { type Addresses, createService, type Service } from '../../../src/service/index.js';
-import { SCRIPT_OF_BASH } from '../../child-processes.js';
+import { BASH_ARGS } from '../../child-processes.js';
 import { MemoryArchive, originalPost } from '../memory-archive.js';
 
 const run = promisify(execFile);
@@ -34,7 +34,7 @@ beforeEach(async () => {
   });
   addresses = await service.start();
   const script = `${exportLines(environmentOf(addresses))}\nenv -0`;
-  const shell = spawnSync('bash', [...SCRIPT_OF_BASH, script], { env: { PATH: process.env.PATH } });
+  const shell = spawnSync('bash', [...BASH_ARGS, script], { env: { PATH: process.env.PATH } });
   expect(String(shell.stderr)).toBe('');
   const lines = String(shell.stdout).split('\0');
   environment = Object.fromEntries(
@@ -64,7 +64,7 @@ describe('the commands that the console shows', () => {
     'start with a command that finds posts without environment variables (needs curl)',
     async () => {
       const command = `${await service.firstCommand()} -s`;
-      const { stdout } = await run('bash', [...SCRIPT_OF_BASH, command], {
+      const { stdout } = await run('bash', [...BASH_ARGS, command], {
         env: { PATH: process.env.PATH },
       });
       expect(JSON.parse(stdout).results).toHaveLength(10);
@@ -80,7 +80,7 @@ describe('the commands that the console shows', () => {
     const commands = all.map(
       ({ name, curl }) => `(${curl} -s -o /dev/null -w '%{http_code} ${name}\\n') &`,
     );
-    const { stdout } = await run('bash', [...SCRIPT_OF_BASH, [...commands, 'wait'].join('\n')], {
+    const { stdout } = await run('bash', [...BASH_ARGS, [...commands, 'wait'].join('\n')], {
       env: { PATH: process.env.PATH, ...environment },
     });
     const worked = stdout.trimEnd().split('\n');
@@ -132,7 +132,7 @@ function endpoints() {
 /** Returns the script that the shell command passes to Node. */
 function scriptOf(command: string): string {
   const node = 'node() { printf %s "$3"; }';
-  const { stdout, stderr } = spawnSync('bash', [...SCRIPT_OF_BASH, `${node}\n${command}`], {
+  const { stdout, stderr } = spawnSync('bash', [...BASH_ARGS, `${node}\n${command}`], {
     encoding: 'utf8',
   });
   expect(stderr).toBe('');
