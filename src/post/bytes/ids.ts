@@ -120,7 +120,7 @@ export function leadingId(json: Buffer): string | undefined {
  * -1 if there is no such id. A quote follows the digits. Never reads beyond the line.
  */
 export function leadingIdStart(json: Buffer, start = 0): number {
-  return digitsIn(json, start, START);
+  return digitsInPattern(json, start, START);
 }
 
 /**
@@ -128,7 +128,7 @@ export function leadingIdStart(json: Buffer, start = 0): number {
  * `tag:search.twitter.com,2005:1050118621198921728`.
  */
 export function leadingTagIdStart(json: Buffer, start: number): number {
-  return digitsIn(json, start, START_OF_STREAMS);
+  return digitsInPattern(json, start, START_OF_STREAMS);
 }
 
 /** Whether `leadingTagIdStart` has found these digits, and not `leadingIdStart`. */
@@ -141,7 +141,7 @@ export function isInTagId(json: Buffer, digits: number): boolean {
  * -1. A single loop handles all kinds of bytes. V8 would take three times as long to compile separate
  * functions.
  */
-function digitsIn(json: Buffer, start: number, pattern: Uint8Array): number {
+function digitsInPattern(json: Buffer, start: number, pattern: Uint8Array): number {
   let at = start;
   let digits = -1;
   for (let index = 0; index < pattern.length; index++) {
