@@ -121,7 +121,7 @@ export class LazyObject {
    */
   seekFromEnd(key: string): boolean {
     const start = keyNearEnd(this.#bytes, key);
-    const span = start === -1 ? undefined : spanAt(this.#bytes, start, key);
+    const span = start === -1 ? undefined : spanAt(this.#bytes, start, key, this.#bytes.length);
     if (span === undefined) return false;
     this.#members.push(start, start + key.length + 2, ...span);
     return true;
@@ -189,12 +189,17 @@ export class LazyObject {
 }
 
 /**
- * Returns the position of a top-level member's value near the end of the document. A member is at the top
- * level if its object ends at the end of the document.
+ * Returns the position of a top-level member's value near the end of the document between `start` and `end`.
+ * A member is at the top level if its object ends at the end of the document.
  */
-export function spanNearEnd(bytes: Buffer, key: string): readonly [number, number] | undefined {
-  const member = keyNearEnd(bytes, key);
-  return member === -1 ? undefined : spanAt(bytes, member, key);
+export function spanNearEnd(
+  bytes: Buffer,
+  key: string,
+  start = 0,
+  end = bytes.length,
+): readonly [number, number] | undefined {
+  const member = keyNearEnd(bytes, key, start, end);
+  return member === -1 ? undefined : spanAt(bytes, member, key, end);
 }
 
 /**
@@ -208,24 +213,23 @@ export function spanInObjectNearEnd(
   start: number,
   end: number,
 ): readonly [number, number] | undefined {
-  const member = keyNearEnd(bytes, object, start, end);
-  if (member === -1) return undefined;
-  const brace = valueStart(bytes, member);
-  if (bytes[brace] !== OPEN_OBJECT) return undefined;
-  const after = afterValue(bytes, brace);
-  const next = afterSpace(bytes, after);
-  const close =
-    bytes[next] === COMMA ? readMembers(bytes, afterSpace(bytes, next + 1)).after : next;
-  if (!isEndOfObject(bytes, close, end)) return undefined;
+  const outer = spanNearEnd(bytes, object, start, end);
+  if (outer === undefined || bytes[outer[0]] !== OPEN_OBJECT) return undefined;
+  const [brace, after] = outer;
   const last = keyNearEnd(bytes, key, brace, after);
   const inner = readMembers(bytes, last === -1 ? afterSpace(bytes, brace + 1) : last, key);
   return inner.after === after - 1 ? inner.span : undefined;
 }
 
 /** Returns the position of the value of the member at `member`, if it is at the top level. */
-function spanAt(bytes: Buffer, member: number, key: string): readonly [number, number] | undefined {
+function spanAt(
+  bytes: Buffer,
+  member: number,
+  key: string,
+  end: number,
+): readonly [number, number] | undefined {
   const { span, after } = readMembers(bytes, member, key);
-  return isEndOfObject(bytes, after, bytes.length) ? span : undefined;
+  return isEndOfObject(bytes, after, end) ? span : undefined;
 }
 
 /**
@@ -235,14 +239,13 @@ function spanAt(bytes: Buffer, member: number, key: string): readonly [number, n
 function readMembers(
   bytes: Buffer,
   member: number,
-  key?: string,
+  key: string,
 ): { readonly after: number; readonly span: readonly [number, number] | undefined } {
   let span: readonly [number, number] | undefined;
   while (true) {
     const start = valueStart(bytes, member);
     const end = afterValue(bytes, start);
-    if (span === undefined && key !== undefined && isStringAt(bytes, member, key))
-      span = [start, end];
+    if (span === undefined && isStringAt(bytes, member, key)) span = [start, end];
     const after = afterSpace(bytes, end);
     if (bytes[after] !== COMMA) return { after, span };
     member = afterSpace(bytes, after + 1);

@@ -62,13 +62,12 @@ export function matchesAtEnd(
   const rest = key + MEMBER.length + 2;
   let matches = known.get(bytes, rest, end);
   if (matches !== undefined) return matches;
-  const document = bytes.subarray(start, end);
-  const span = spanNearEnd(document, MEMBER);
+  const span = spanNearEnd(bytes, MEMBER, start, end);
   if (span === undefined) return undefined;
-  matches = parseMatches(document, ...span);
+  matches = parseMatches(bytes, ...span);
   // If another member follows the rules, such as the id, the bytes differ from post to post and are not
   // cached.
-  if (span[1] === document.length - 1) known.set(bytes, rest, end, matches);
+  if (span[1] === end - 1) known.set(bytes, rest, end, matches);
   return matches;
 }
 
