@@ -105,33 +105,24 @@ describe('a temporary fault in the download of a job', () => {
     expect(lines).toEqual(served.lines);
   });
 
-  it('that makes all URLs expire is overcome because the list is requested once more', async () => {
-    const served = await start({ files: servedFiles(24) });
-    served.faults.set(served.files[10]!.segment, () => {
-      served.expired = Math.max(served.expired, 1);
-      return undefined;
-    });
-    const { lines, error } = await download(served);
-    expect(error).toBeUndefined();
-    expect(lines).toEqual(served.lines);
-    expect(served.listings).toBe(2);
-  });
-
-  it('that makes all URLs expire again is overcome because the list is requested each time', async () => {
-    const served = await start({ files: servedFiles(24) });
-    for (const [index, expired] of [
-      [6, 1],
-      [16, 2],
-    ] as const)
-      served.faults.set(served.files[index]!.segment, () => {
-        served.expired = Math.max(served.expired, expired);
-        return undefined;
-      });
-    const { lines, error } = await download(served);
-    expect(error).toBeUndefined();
-    expect(lines).toEqual(served.lines);
-    expect(served.listings).toBe(3);
-  });
+  it.each([
+    ['once', [10]],
+    ['twice', [6, 16]],
+  ])(
+    'that makes all URLs expire %s is overcome because the list is requested each time',
+    async (_, at) => {
+      const served = await start({ files: servedFiles(24) });
+      for (const [before, index] of at.entries())
+        served.faults.set(served.files[index]!.segment, () => {
+          served.expired = Math.max(served.expired, before + 1);
+          return undefined;
+        });
+      const { lines, error } = await download(served);
+      expect(error).toBeUndefined();
+      expect(lines).toEqual(served.lines);
+      expect(served.listings).toBe(1 + at.length);
+    },
+  );
 
   it('that shortens the list to fewer URLs than announced is overcome because the list is requested again', async () => {
     const served = await start();

@@ -502,53 +502,36 @@ describe('a sink with the option `damaged`', () => {
     expect(keptOn(disk)).toEqual(['null', '\xff']);
   });
 
-  it('keeps a record once, even if the next run crashes before the record is reported again', async () => {
+  it.each([
+    {
+      what: 'a record once, even if the next run crashes before the record is reported again',
+      damaged: [[2, 'null']] as const,
+      crashAt: 2,
+      readAhead: ['null'],
+    },
+    {
+      what: 'two records once that were read ahead, even if the next run crashes between them',
+      damaged: [
+        [1, 'null'],
+        [3, '[]'],
+      ] as const,
+      crashAt: 3,
+      readAhead: ['[]', 'null'],
+    },
+  ])('keeps $what', async ({ damaged: list, crashAt, readAhead }) => {
     const disk = new SimulatedDisk();
-    const record = { raw: Buffer.from('null'), byteOffset: 7, origin: 'one' };
-    /** The damaged record comes after the second item. */
-    const source = (readsAhead: boolean, stopAt: number) =>
-      new Flow<string>(async function* ({ resume, damaged }) {
-        const stage = damaged?.stage();
-        const keep = () => stage?.keep(record, new DataError('No object'));
-        if (readsAhead) await keep();
-        for (let at = Number(resume?.at ?? 0); at < 4; at++) {
-          if (at === stopAt) throw new Error('stopped');
-          if (at === 2 && !readsAhead) await keep();
-          const cursor = { at: at + 1 };
-          if (!readsAhead) stage?.reached(cursor);
-          yield { items: [`"${at}"`], cursor };
-        }
-      });
-    const run = (readsAhead: boolean, stopAt: number) =>
-      pipeline(
-        source(readsAhead, stopAt),
-        filesOn<string>(disk, { ...EACH, path: '/out/posts.jsonl', line: text => text }),
-      );
-    await expect(run(true, 1)).rejects.toThrow('stopped');
-    expect(keptIn(String(disk.read(`${OUT.damaged}.part`)))).toEqual(['null']);
-    await expect(run(false, 2)).rejects.toThrow('stopped');
-    expect(await run(false, Number.POSITIVE_INFINITY)).toMatchObject({ posts: 4, damaged: 1 });
-    expect(keptOn(disk)).toEqual(['null']);
-  });
-
-  it('keeps two records once that were read ahead, even if the next run crashes between them', async () => {
-    const disk = new SimulatedDisk();
-    const records = new Map([
-      [1, { raw: Buffer.from('null'), byteOffset: 7, origin: 'one' }],
-      [3, { raw: Buffer.from('[]'), byteOffset: 21, origin: 'one' }],
-    ]);
-    /**
-     * Creates a source that delivers the items up to `stopAt`. The damaged records come after the
-     * first and the third item.
-     */
+    const damagedAt = new Map<number, string>(list);
+    /** Creates a source whose damaged records come before the items with these numbers. */
     const source = (readsAhead: boolean, stopAt: number) =>
       new Flow<string>(async function* ({ resume, damaged }) {
         const stage = damaged?.stage();
         const keep = async (at: number) => {
-          const record = records.get(at);
-          if (record !== undefined) await stage?.keep(record, new DataError('No object'));
+          const text = damagedAt.get(at);
+          if (text === undefined) return;
+          const record = { raw: Buffer.from(text), byteOffset: 7 * at, origin: 'one' };
+          await stage?.keep(record, new DataError('No object'));
         };
-        if (readsAhead) for (const at of records.keys()) await keep(at);
+        if (readsAhead) for (const at of damagedAt.keys()) await keep(at);
         for (let at = Number(resume?.at ?? 0); at < 4; at++) {
           if (at === stopAt) throw new Error('stopped');
           if (!readsAhead) await keep(at);
@@ -563,10 +546,11 @@ describe('a sink with the option `damaged`', () => {
         filesOn<string>(disk, { ...EACH, path: '/out/posts.jsonl', line: text => text }),
       );
     await expect(run(true, 1)).rejects.toThrow('stopped');
-    expect(keptIn(String(disk.read(`${OUT.damaged}.part`)))).toEqual(['[]', 'null']);
-    await expect(run(false, 3)).rejects.toThrow('stopped');
-    expect(await run(false, Number.POSITIVE_INFINITY)).toMatchObject({ posts: 4, damaged: 2 });
-    expect(keptOn(disk)).toEqual(['[]', 'null']);
+    expect(keptIn(String(disk.read(`${OUT.damaged}.part`)))).toEqual(readAhead);
+    await expect(run(false, crashAt)).rejects.toThrow('stopped');
+    const damaged = damagedAt.size;
+    expect(await run(false, Number.POSITIVE_INFINITY)).toMatchObject({ posts: 4, damaged });
+    expect(keptOn(disk)).toEqual(readAhead);
   });
 
   it('keeps each record once, even if records are reported again after crashes', async () => {
