@@ -44,20 +44,17 @@ describe('URLs in settings', () => {
     `https://user:${CANARY}@`,
     `user:${CANARY}@search.test`,
     `https://user:${CANARY}@search.test:99999`,
-  ])(
-    'cause an OptionError that does not show their password, if they contain one (case %#)',
-    baseUrl => {
-      for (const act of [
-        () => account({ baseUrl }, {}),
-        () => account({}, { MILLRACE_BASE_URL: baseUrl }),
-      ]) {
-        const error = optionErrorOf(act);
-        const shown = inspect(error, { depth: 9, showHidden: true });
-        // The stack trace must not contain the password.
-        expect(shown).not.toContain(CANARY);
-      }
-    },
-  );
+  ])('cause an OptionError that does not show the password in them: %s', baseUrl => {
+    for (const act of [
+      () => account({ baseUrl }, {}),
+      () => account({}, { MILLRACE_BASE_URL: baseUrl }),
+    ]) {
+      const error = optionErrorOf(act);
+      const shown = inspect(error, { depth: 9, showHidden: true });
+      // The stack trace must not contain the password.
+      expect(shown).not.toContain(CANARY);
+    }
+  });
 
   it('may use http if `insecureOrigins` contains their exact origin, even with credentials', () => {
     const baseUrl = 'http://millrace:8080/api';

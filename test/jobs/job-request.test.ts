@@ -57,7 +57,7 @@ describe('the request that creates a job', () => {
     });
   });
 
-  it.each<[string, Partial<Record<string, unknown>>, RegExp]>([
+  const WRONG: readonly [string, Partial<Record<string, unknown>>, RegExp][] = [
     ['title', { title: ' ' }, /not empty/],
     ['title', { title: 'a\nb' }, /control/],
     ['fromDate', { fromDate: '201413010000' }, /must be a UTC time such as '202401312359'/],
@@ -79,12 +79,16 @@ describe('the request that creates a job', () => {
     ['rules', { rules: ['coffee'] } as object, /^jobs.create: `rules` .* \{ value: 'coffee' \} in/],
     ['rules', { rules: [{}] }, /`value` must be a string/],
     ['rule', { rule: 'x' } as object, /unknown option `rule`; did you mean `rules`/],
-  ])('causes an OptionError if `%s` is wrong (case %#)', (option, bad, expected) => {
-    const act = () => check(bad);
-    expect(act).toThrow(OptionError);
-    expect(act).toThrow(expected);
-    expect(act).toThrow(expect.objectContaining({ option }));
-  });
+  ];
+  it.each(WRONG.map(([option, bad, expected]) => [option, expected, bad] as const))(
+    'causes an OptionError for `%s` that matches %s',
+    (option, expected, bad) => {
+      const act = () => check(bad);
+      expect(act).toThrow(OptionError);
+      expect(act).toThrow(expected);
+      expect(act).toThrow(expect.objectContaining({ option }));
+    },
+  );
 
   it('causes an error with the problems of all rules and their positions', () => {
     const act = () =>

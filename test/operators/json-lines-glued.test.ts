@@ -140,18 +140,18 @@ describe.each(WAYS)('several records on one line, read %s,', way => {
     },
   );
 
-  it.each([`${A}${B}`, `${A},${B}\r`])(
-    'are separate posts for dedupe and routeByTag (case %#)',
-    async line => {
-      await writeFile(path.join(input, 'a.jsonl'), `${line}\n${A}\n${line}`);
-      const { contents, ...outcome } = await run(
-        out => files({ path: path.join(out, '{tag}.jsonl'), workers }),
-        routeByTag()(dedupe()(posts(way))),
-      );
-      expect(outcome).toEqual({ posts: 2 });
-      expect(contents).toEqual({ 'red.jsonl': `${A}\n`, 'blue.jsonl': `${B}\n` });
-    },
-  );
+  it.each([
+    ['nothing', `${A}${B}`],
+    ['a comma', `${A},${B}\r`],
+  ])('are separate posts for dedupe and routeByTag with %s between them', async (_, line) => {
+    await writeFile(path.join(input, 'a.jsonl'), `${line}\n${A}\n${line}`);
+    const { contents, ...outcome } = await run(
+      out => files({ path: path.join(out, '{tag}.jsonl'), workers }),
+      routeByTag()(dedupe()(posts(way))),
+    );
+    expect(outcome).toEqual({ posts: 2 });
+    expect(contents).toEqual({ 'red.jsonl': `${A}\n`, 'blue.jsonl': `${B}\n` });
+  });
 
   it.each([
     ['101', false, B],
@@ -185,17 +185,14 @@ describe('several records on one line', () => {
   });
 
   it.each([
-    [`${A}${B}`, 0],
-    [`${A}${B.slice(0, CUT)}`, 1],
-    [`${START}"a":1,}`, 1],
-  ])(
-    'determine the exit code of the command millrace convert: 0 if they are complete, otherwise 1 (case %#)',
-    async (line, code) => {
-      await writeFile(path.join(input, 'a.jsonl'), `${line}\n`);
-      const command = compiled(path.resolve(import.meta.dirname, '../../src/command/millrace.ts'));
-      const out = path.join(folder, 'a.csv');
-      const child = spawn(process.execPath, [command, 'convert', input, '--out', out]);
-      expect((await outputOf(child)).code).toBe(code);
-    },
-  );
+    ['0 if they are complete', `${A}${B}`, 0],
+    ['1 if the last one is cut off', `${A}${B.slice(0, CUT)}`, 1],
+    ['1 if one is not JSON', `${START}"a":1,}`, 1],
+  ])('determine the exit code of the command millrace convert: %s', async (_, line, code) => {
+    await writeFile(path.join(input, 'a.jsonl'), `${line}\n`);
+    const command = compiled(path.resolve(import.meta.dirname, '../../src/command/millrace.ts'));
+    const out = path.join(folder, 'a.csv');
+    const child = spawn(process.execPath, [command, 'convert', input, '--out', out]);
+    expect((await outputOf(child)).code).toBe(code);
+  });
 });

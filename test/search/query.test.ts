@@ -66,12 +66,15 @@ describe('the options of search()', () => {
   });
 
   it.each([
-    { query: 'a'.repeat(2048) },
-    { query: '🎉'.repeat(2048) },
-    { maxResults: 500 },
-    { fromDate: '200603210000' },
-    { product: '30day' as const, fromDate: new Date(now - 31 * DAY), toDate: undefined },
-  ])('are accepted at their limits (case %#)', options => {
+    ['a query of 2,048 letters', { query: 'a'.repeat(2048) }],
+    ['a query of 2,048 emoji', { query: '🎉'.repeat(2048) }],
+    ['a page of 500 posts', { maxResults: 500 }],
+    ['the date of the first post', { fromDate: '200603210000' }],
+    [
+      'the last 31 days in 30day',
+      { product: '30day' as const, fromDate: new Date(now - 31 * DAY), toDate: undefined },
+    ],
+  ])('are accepted at their limits: %s', (_, options) => {
     expect(() => search(testAccount(server), { ...SNOW, ...options })).not.toThrow();
   });
 

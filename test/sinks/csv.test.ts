@@ -233,7 +233,7 @@ describe('csv', () => {
     // A null in the only column is quoted, because readers skip blank lines.
     ['string', null, '""'],
     ['string', '\\.', '"\\."'],
-  ])('prints a value of the type %s (case %#)', async (type, value, text) => {
+  ])('prints a value of the type %s: %o', async (type, value, text) => {
     expect(await textOf([value], { columns: [own(type)] })).toBe(`value\r\n${text}\r\n`);
   });
 

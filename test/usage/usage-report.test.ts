@@ -66,19 +66,19 @@ describe('usage()', () => {
   });
 
   it.each([
-    [{ ...REPORT, account: undefined }, 'account'],
-    [{ ...REPORT, bucket: undefined }, 'bucket'],
-    [{ ...REPORT, publishers: 7 }, 'publishers'],
-    [{ ...REPORT, publishers: [{ name: 'posts' }] }, 'type'],
+    ['account', { ...REPORT, account: undefined }],
+    ['bucket', { ...REPORT, bucket: undefined }],
+    ['publishers', { ...REPORT, publishers: 7 }],
+    ['type', { ...REPORT, publishers: [{ name: 'posts' }] }],
     [
-      { ...REPORT, publishers: [{ name: 'p', type: 'p', used: [{ activities: 'many' }] }] },
       'fromDate',
+      { ...REPORT, publishers: [{ name: 'p', type: 'p', used: [{ activities: 'many' }] }] },
     ],
     [
-      { ...REPORT, publishers: [{ name: 'p', type: 'p', used: [span(1, '2024', '2025')] }] },
       '2024',
+      { ...REPORT, publishers: [{ name: 'p', type: 'p', used: [span(1, '2024', '2025')] }] },
     ],
-  ])('rejects a response that is not a report (case %#)', async (body, named) => {
+  ])('rejects a response that is not a report, and names %s', async (named, body) => {
     const error = await reportOf(body).catch(failure => failure);
     expect(error).toBeInstanceOf(DataError);
     expect(error.message).toContain(named);
