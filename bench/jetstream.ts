@@ -13,6 +13,7 @@ const REPLICAS = [1, 3] as const;
 const STEPS = [
   { step: 'publish', name: 'millrace', module: 'publish' },
   { step: 'publish', name: 'the bare client', module: 'bare-publish' },
+  { step: 'publish', name: 'the bare client, our headers', module: 'bare-publish-headers' },
   { step: 'consume', name: 'millrace', module: 'consume' },
   { step: 'consume', name: 'the bare client', module: 'bare-consume' },
 ] as const;
@@ -53,7 +54,7 @@ export const jetstream: Study = {
             await mkdir(out, { recursive: true });
             const task: Task = {
               ...{ urls: servers.urls, replicas, inFlight: IN_FLIGHT, files, out },
-              stream: step.name === 'millrace' ? 'ours' : 'bare',
+              stream: streamOf(step),
               posts: posts - duplicates,
             };
             done.push(await measured(step, task));
@@ -124,7 +125,7 @@ async function onTheWire(
     };
     const publish = await measured(STEPS[0], task);
     const { sent } = proxy.bytes;
-    const consume = await measured(STEPS[2], task);
+    const consume = await measured(STEPS[3], task);
     const cells = [
       name,
       (sent / 1e6).toFixed(1),
@@ -144,9 +145,15 @@ function rate({ posts, seconds }: Done): string {
   return Math.round(posts / seconds).toLocaleString('en');
 }
 
-/** Swaps the steps of the two variants. Each variant still publishes before it consumes. */
-function swapped<T>([a, b, c, d]: readonly T[]): T[] {
-  return [b, a, d, c] as T[];
+/** Swaps the steps of the variants. Each variant still publishes before it consumes. */
+function swapped<T extends Pick<Row, 'step'>>(rows: readonly T[]): T[] {
+  const published = rows.filter(({ step }) => step.step === 'publish').reverse();
+  return [...published, ...rows.filter(({ step }) => step.step === 'consume').reverse()];
+}
+
+function streamOf({ name, module }: Step): string {
+  if (name === 'millrace') return 'ours';
+  return module === 'bare-publish-headers' ? 'headers' : 'bare';
 }
 
 async function measured(step: Step, task: Task): Promise<Done> {

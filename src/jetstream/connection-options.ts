@@ -33,7 +33,10 @@ export interface JetStreamConnectionOptions {
   readonly maxOutageMs?: number | undefined;
 }
 
-const METHODS = ['request', 'status', 'closed', 'isClosed', 'close', 'getServers', 'reconnect'];
+const METHODS = [
+  ...['request', 'publish', 'subscribe', 'status', 'closed', 'isClosed', 'close', 'getServers'],
+  'reconnect',
+];
 
 export function isConnection(value: unknown): value is NatsConnection {
   return isRecord(value) && METHODS.every(name => typeof value[name] === 'function');

@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type {
   JetStreamClient,
   JetStreamManager,
+  PubAck,
   StreamInfo,
   StreamInfoRequestOptions,
 } from '@nats-io/jetstream';
@@ -11,8 +12,11 @@ import { abortable, LinkedAbort, onceAborted } from '../base/abortable.js';
 import { optionError } from '../base/check.js';
 import { withoutUndefined } from '../base/record.js';
 import { realTime } from '../http/timing.js';
+import { Acknowledgements } from './acknowledgements.js';
 import { type Access, isConnection } from './connection-options.js';
 import { clientFailure, isMissing, JetStreamError, StaleAnswer } from './jet-stream-errors.js';
+import type { Headers } from './message.js';
+import { loadPackages, type Packages } from './packages.js';
 import {
   type ConnectionRun,
   type RepeatOptions,
@@ -32,12 +36,6 @@ const UNMADE_WAIT_MS = 1_000;
 
 const REOPEN =
   'Open it with `maxReconnectAttempts: -1`, so that it reconnects until `maxOutageMs` is over';
-
-interface Packages {
-  readonly core: typeof import('@nats-io/transport-node');
-  readonly jetstream: typeof import('@nats-io/jetstream');
-  readonly kv: typeof import('@nats-io/kv');
-}
 
 /** A connection that repeats requests while servers restart or elect a leader. */
 export class JetStreamConnection implements Servers {
@@ -60,6 +58,7 @@ export class JetStreamConnection implements Servers {
    * time share one check.
    */
   readonly #checks = new Map<string, Promise<StreamInfo>>();
+  readonly #acknowledgements: Acknowledgements;
   /** When this connection was last moved to another server, as a time of `performance.now()`. */
   #changedAt = 0;
   /** The errors for requests that the login does not permit, by the subject of the request. */
@@ -103,17 +102,25 @@ export class JetStreamConnection implements Servers {
     this.#access = access;
     this.run = run;
     this.#unlink = onceAborted(run.signal, () => this.#rejectRunning());
+    this.#acknowledgements = new Acknowledgements(nats, packages);
     this.#statuses = nats.status();
     void this.#watch();
   }
 
   async #watch(): Promise<void> {
     for await (const status of this.#statuses) {
-      if (status.type === 'error' && status.error.name === 'PermissionViolationError')
-        this.#denials.set((status.error as PermissionViolationError).subject, status.error);
+      if (status.type === 'error' && status.error.name === 'PermissionViolationError') {
+        const { subject } = status.error as PermissionViolationError;
+        this.#denials.set(subject, status.error);
+        this.#acknowledgements.reject(status.error, subject);
+      }
+      // Messages that were sent before the connection was lost are sent again at once.
+      if (status.type === 'reconnect')
+        this.#acknowledgements.reject(new StaleAnswer('the connection was lost'));
       if (status.type === 'close') {
         const error = await this.#nats.closed();
         this.#closedBy = connectionError(this.#access, this.run, ['was closed', REOPEN], error);
+        this.#acknowledgements.reject(this.#closedBy);
       }
     }
   }
@@ -172,6 +179,11 @@ export class JetStreamConnection implements Servers {
       `${this.run.call}: the bucket ${name} has ${found.replicas} replica, and the stream ${replicas}: a cursor could be lost although no post is. Pass another \`bucket\`, or give it more with \`nats stream edit KV_${name}\``,
       { failure: 'stream' },
     );
+  }
+
+  /** Sends a message to a stream once. Resolves once the servers have stored it. */
+  publish(subject: string, payload: Uint8Array, headers: Headers): Promise<PubAck> {
+    return this.#acknowledgements.publish(subject, payload, headers);
   }
 
   repeat<T>(what: string, request: () => Promise<T>, options?: RepeatOptions): Promise<T> {
@@ -288,6 +300,7 @@ export class JetStreamConnection implements Servers {
     this.#statuses.stop?.();
     this.#unlink();
     if (this.run.signal.aborted) this.#rejectRunning();
+    this.#acknowledgements.close();
     if (this.#isOurs) await this.#nats.close().catch(() => {});
   }
 }
@@ -352,25 +365,4 @@ function connectionError(
       cursor: cursor(),
     },
   );
-}
-
-/**
- * Loads the NATS client, when the first connection is opened.
- *
- * @throws JetStreamError if a package is not installed.
- */
-async function loadPackages(call: string): Promise<Packages> {
-  try {
-    const [core, jetstream, kv] = await Promise.all([
-      import('@nats-io/transport-node'),
-      import('@nats-io/jetstream'),
-      import('@nats-io/kv'),
-    ]);
-    return { core, jetstream, kv };
-  } catch (cause) {
-    throw new JetStreamError(
-      `${call} needs the NATS client, which is not installed: npm install @nats-io/transport-node @nats-io/jetstream @nats-io/kv`,
-      { failure: 'packages', cause },
-    );
-  }
 }

@@ -139,6 +139,14 @@ export class StaleAnswer extends Error {
   override readonly name = 'StaleAnswer';
 }
 
+/**
+ * Thrown if no stream has the subject of a message. It has the name of the client's error for other requests
+ * without an answer.
+ */
+export class NotStored extends Error {
+  override readonly name = 'JetStreamNotEnabled';
+}
+
 /** The names of the client's errors that occur while a server is unreachable. */
 const OUTAGES = new Set([
   'TimeoutError',

@@ -13,8 +13,6 @@ import { PositionSet } from './positions.js';
 import type { PublisherEntry } from './publisher-entry.js';
 import type { OpenedStream } from './stream-settings.js';
 
-/** How long the server may take to acknowledge a message, in milliseconds. */
-const PUBLISH_MS = 5_000;
 const NO_BYTES = new Uint8Array();
 
 export interface PostsMessage extends Packed {
@@ -166,21 +164,17 @@ export class Sender {
    * @throws JetStreamError if the stream was deleted.
    */
   async #publish({ subject, msgID, at, headers, payload }: Attempt): Promise<PubAck> {
-    const { client, packages } = this.#connection;
     const stream = this.#stream;
-    const all = packages.core.headers();
-    all.set(HEADERS.publisher, this.#entry.key);
-    all.set(HEADERS.epoch, String(this.#entry.state.epoch));
-    if (at !== undefined) all.set(HEADERS.subjectPosition, shownPosition(at));
-    for (const [name, value] of headers) all.set(name, value);
+    const all: [name: string, value: string][] = [
+      ['Nats-Msg-Id', msgID],
+      ['Nats-Expected-Stream', stream.name],
+      [HEADERS.publisher, this.#entry.key],
+      [HEADERS.epoch, String(this.#entry.state.epoch)],
+    ];
+    if (at !== undefined) all.push([HEADERS.subjectPosition, shownPosition(at)]);
     const before = this.#highest;
-    const ack = await client
-      .publish(stream.subjects[subject] ?? '', payload, {
-        msgID,
-        headers: all,
-        timeout: PUBLISH_MS,
-        expect: { streamName: stream.name },
-      })
+    const ack = await this.#connection
+      .publish(stream.subjects[subject] ?? '', payload, [...all, ...headers])
       .catch(error =>
         this.#connection.unstored(
           error,

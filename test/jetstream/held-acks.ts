@@ -35,6 +35,11 @@ export class HeldAcks {
     return `nats://127.0.0.1:${(this.#server.address() as net.AddressInfo).port}`;
   }
 
+  /** Cuts all connections. Accepts new ones. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
   release(): void {
     this.#release();
   }
@@ -45,7 +50,7 @@ export class HeldAcks {
    */
   async [Symbol.asyncDispose](): Promise<void> {
     const closed = once(this.#server.close(), 'close');
-    for (const socket of this.#sockets) socket.destroy();
+    this.cut();
     await closed;
   }
 

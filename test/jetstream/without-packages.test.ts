@@ -34,6 +34,6 @@ describe('the package of the NATS client', () => {
       const loads = text.replaceAll(/^import type\b[^;]*;/gm, '');
       return /(?:from|import\(|import)\s*'@nats-io\//.test(loads);
     });
-    expect(users).toEqual([path.join('jetstream', 'connection.ts')]);
+    expect(users).toEqual([path.join('jetstream', 'packages.ts')]);
   });
 });
