@@ -129,6 +129,8 @@ function checkPositionals(name: string, command: Command, given: readonly string
 
 async function confirm(question: string): Promise<true> {
   const asking = createInterface({ input: process.stdin, output: process.stderr });
+  // While the question is open, the terminal sends Ctrl+C as a key and not as a signal.
+  asking.once('SIGINT', () => interrupted.abort(new Error('Interrupted')));
   const answer = await asking.question(`${question} Continue? (y/N) `, interrupted);
   asking.close();
   if (!/^y(es)?$/i.test(answer.trim())) throw new Error('Not confirmed: nothing was accepted');

@@ -292,6 +292,22 @@ describe('the command millrace', () => {
     },
   );
 
+  it.skipIf(process.platform !== 'linux').concurrent(
+    'exits with 130 if the user presses Ctrl+C at the question about the cost',
+    async () => {
+      const command = `${process.execPath} ${COMMAND} job accept some-job`;
+      const child = spawn('script', ['-qec', command, '/dev/null'], { env, cwd: folder });
+      const output = outputOf(child);
+      child.stdout?.once('data', () => child.stdin?.write('\x03'));
+      expect(await output).toMatchObject({
+        code: 130,
+        stdout: expect.stringContaining(
+          'Interrupted. To start again: millrace job accept some-job',
+        ),
+      });
+    },
+  );
+
   it.concurrent('applies stored compliance events to a replay', async () => {
     const now = service.clock.now();
     const [from, to] = [now - 60 * MINUTE, now - 40 * MINUTE].map(formatTimestamp) as [
@@ -339,6 +355,20 @@ describe('the command millrace', () => {
       stderr: expect.stringContaining('Interrupted. '),
     });
   });
+
+  it.concurrent.each([
+    [[], 'To start again: millrace compliance\n'],
+    [['--into', 'interrupted'], 'To continue: millrace compliance --into interrupted\n'],
+  ])(
+    'prints after an interrupt of compliance with %j how to run it again',
+    async (flags, advice) => {
+      const live = start('compliance', ...flags);
+      const output = outputOf(live);
+      await once(live.stderr, 'data');
+      live.kill('SIGINT');
+      expect(await output).toMatchObject({ code: 130, stderr: expect.stringContaining(advice) });
+    },
+  );
 
   it.concurrent('exits with 2 for wrong arguments, and suggests correct ones', async () => {
     const wrong: readonly (readonly [readonly string[], string])[] = [
