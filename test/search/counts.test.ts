@@ -212,6 +212,13 @@ describe('the buckets of counts()', () => {
     expect((error as Error).message).toContain(message);
   });
 
+  it('cause an error if one is missing in the window that the service chose', async () => {
+    const noDates = { fromDate: undefined, toDate: undefined };
+    server.script.push(page(hours(0, 720)), page(hours(0, 719)));
+    expect((await gathered(noDates)).length).toBe(720);
+    await expect(gathered(noDates)).rejects.toThrow('skipped the bucket 202401302300');
+  });
+
   it('are complete whatever the order of the pages and of the buckets on a page', async () => {
     const parts = [hours(300, 400), hours(0, 100).reverse(), hours(400, 720), hours(100, 300)];
     for (const [i, part] of parts.entries())

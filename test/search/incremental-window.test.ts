@@ -124,25 +124,40 @@ describe('search() with `incremental`', () => {
   });
 });
 
+/** Returns the next window of an incremental search whose last run ended at `toDate`. */
+function nextAfter(toDate: string, options: Partial<Query> = {}) {
+  const clock = { now: () => Date.UTC(2024, 4, 9, 12, 30, 20) };
+  return nextWindow(
+    unchecked<Query>({
+      product: '30day',
+      params: {},
+      source: 'search',
+      account: { clock },
+      ...options,
+    }),
+    unchecked<QueryPosition>({ done: true, window: { toDate } }),
+    undefined,
+    new AbortController().signal,
+  );
+}
+
 it('nextWindow reports a gap only if the last run ended before the oldest minute of 30day', async () => {
-  const now = Date.UTC(2024, 4, 9, 12, 30, 20);
   const gaps: QueryGap[] = [];
-  const next = (toDate: string, onGap?: (gap: QueryGap) => unknown) =>
-    nextWindow(
-      unchecked<Query>({
-        product: '30day',
-        params: {},
-        source: 'search',
-        account: { clock: { now: () => now } },
-        onGap,
-      }),
-      unchecked<QueryPosition>({ done: true, window: { toDate } }),
-      undefined,
-      new AbortController().signal,
-    );
-  await next('202401010000', gap => void gaps.push(gap));
+  await nextAfter('202401010000', { onGap: gap => void gaps.push(gap) });
   const earliest = gaps[0]?.toDate as string;
-  expect(await next(earliest)).toMatchObject({ fromDate: earliest });
+  expect(await nextAfter(earliest)).toMatchObject({ fromDate: earliest });
   const before = formatTimestamp((parseTimestamp(earliest) as number) - MINUTE);
-  await expect(next(before)).rejects.toThrow(IncompleteError);
+  await expect(nextAfter(before)).rejects.toThrow(IncompleteError);
 });
+
+it.each([
+  [MINUTE, '202404081232'],
+  [HOUR, '202404081300'],
+  [DAY, '202404090000'],
+])(
+  'nextWindow continues after a gap at the first whole unit of %i ms that 30day still has',
+  async (runsEndAt, fromDate) => {
+    const window = await nextAfter('202401010000', { runsEndAt, onGap: () => {} });
+    expect(window.fromDate).toBe(fromDate);
+  },
+);

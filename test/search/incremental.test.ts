@@ -131,6 +131,10 @@ describe('search() with `incremental`', () => {
       shard: { index: 1, of: 2 },
     }))
       expect(refused({ [name]: value })).toThrow(OptionError);
+    const sharded = local({ shard: { index: 1, of: 2 } });
+    const { query, ...others } = NIGHTLY;
+    for (const options of [NIGHTLY, { ...others, rules: [{ value: query }] }])
+      expect(() => search(sharded, options)).toThrow('`shard` cannot be combined with `incr');
     expect(() => concat(search(local(), NIGHTLY), search(local(), NIGHTLY))).toThrow(
       /concat.*incremental.*merge/s,
     );

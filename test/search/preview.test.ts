@@ -69,11 +69,16 @@ describe('preview()', () => {
     else expect([requests, found.requests >= requests]).toEqual([40, true]);
   });
 
-  it('includes the request that slices need to learn the window', async () => {
-    const open = { query: 'rain', product: '30day', maxResults: 500 } as const;
-    expect((await preview(acme, { ...open, slices: 5 })).requests).toBe(6);
-    expect((await preview(acme, { ...open })).requests).toBe(1);
-  });
+  it.each([{}, { fromDate: WINDOW.fromDate }, { toDate: WINDOW.toDate }])(
+    'includes the request that slices need to learn a window of which only %j is given',
+    async dates => {
+      const open = { query: 'rain', product: '30day', maxResults: 500, ...dates } as const;
+      const sliced = { ...open, slices: 5 };
+      expect((await preview(acme, sliced)).requests).toBe(6);
+      expect((await taken(sliced)).requests).toBe(6);
+      expect((await preview(acme, open)).requests).toBe(1);
+    },
+  );
 
   it('predicts one request if no posts match', async () => {
     const nothing = { ...QUERY, query: 'thereisnosuchword' };

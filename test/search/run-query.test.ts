@@ -188,6 +188,12 @@ describe('a sliced search', () => {
     const first = await run(undated, testAccount(server, { timing }));
     expect(first.found.length).toBeGreaterThan(140);
     const later = testAccount(server, { timing: { ...timing, now: () => now + 2 * DAY } });
+    // If a request has no dates, the service now uses a later window.
+    server.otherwise = (response, request) => {
+      const { params } = request;
+      const toDate = params.toDate ?? formatTimestamp(now + 2 * DAY);
+      return searchPages(POSTS)(response, { ...request, params: { ...params, toDate } });
+    };
     for (const [i, cursor] of first.cursors.entries()) {
       const resume = JSON.parse(JSON.stringify(cursor)) as Cursor;
       const rest = await run({ ...undated, resume }, later);

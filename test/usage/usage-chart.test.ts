@@ -3,7 +3,7 @@ import { OptionError } from '../../src/base/errors.js';
 import { DAY } from '../../src/base/time.js';
 import { usageChart } from '../../src/usage/usage-chart.js';
 import { unchecked } from '../unchecked.js';
-import { APRIL, REPORT, reportOf, server, span } from './scripted-report.js';
+import { APRIL, REPORT, reportOf, server, span, WHOLE_MAY } from './scripted-report.js';
 
 beforeEach(() => server.start());
 afterEach(() => server.stop());
@@ -29,6 +29,18 @@ posts: power
   2024-04 ██████████████████████████████████████████████ 600
   2024-05 ██████████████████████████████▋                400`,
     );
+  });
+
+  it('says that a product is over its cap only if the projection exceeds the cap', async () => {
+    const lastLine = async (projected: number) => {
+      const [posts] = REPORT.publishers;
+      const projection = span(projected, ...WHOLE_MAY);
+      const publisher = { ...posts, products: [], projected: projection };
+      const report = await reportOf({ ...REPORT, publishers: [publisher] });
+      return usageChart(report, { width: 60 }).split('\n').at(-1);
+    };
+    expect(await lastLine(2_000)).toMatch(/cap of 2,000 activities; 100 % of it$/);
+    expect(await lastLine(2_001)).toMatch(/; 100 % of it: over the cap$/);
   });
 
   it('has the requested width and height for any numbers', async () => {
