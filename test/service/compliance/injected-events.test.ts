@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { HOUR, MINUTE } from '../../../src/base/time.js';
+import { InjectedEvents } from '../../../src/service/compliance/injected-events.js';
 import { COMPLIANCE_PATH, localStreams, START } from '../replay/local-streams.js';
 import { deletion } from './deleted-posts.js';
 
@@ -34,5 +35,14 @@ describe('an injected compliance event', () => {
     const { messages } = await see(replayPath('compliance'));
     expect(messages.slice(0, -1)).toEqual([deletion('1'), deletion('2')]);
     expect(messages.at(-1)).toContain('"activity_count":2');
+  });
+
+  it('hides a post according to the times of all events, not to the order in which they are injected', () => {
+    const events = new InjectedEvents();
+    const status = '{"status":{"id":1,"id_str":"1","user_id":7,"user_id_str":"7"}}';
+    events.add(`{"undrop":${status}}`, 20);
+    events.add(`{"drop":${status}}`, 10);
+    const hidden = [9, 10, 19, 20].map(asOf => events.hides('post', '1', asOf));
+    expect(hidden).toEqual([false, true, true, false]);
   });
 });

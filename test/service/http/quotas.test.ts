@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DAY, HOUR, SECOND } from '../../../src/base/time.js';
+import { DAY, HOUR, MINUTE, SECOND } from '../../../src/base/time.js';
 import { Clock } from '../../../src/service/clock.js';
 import { admit, checkRate, RateWindow } from '../../../src/service/http/quotas.js';
 
@@ -50,6 +50,16 @@ describe('a rate limit of the local service', () => {
     const window = new RateWindow({ requests: 1, perMs: SECOND }, clock);
     expect(admit([window])).toBeUndefined();
     clock.advance(-HOUR);
+    expect(admit([window])).toBeUndefined();
+  });
+
+  it('suggests the wait until enough requests have left the window if it counts more than it allows', () => {
+    const clock = frozenClock();
+    const window = new RateWindow({ requests: 2, perMs: MINUTE }, clock);
+    // The jobs of an earlier run of the service, which had a higher limit.
+    for (const ageMs of [50 * SECOND, 40 * SECOND, 10 * SECOND]) window.count(clock.now() - ageMs);
+    expect(window.wait()).toBe(20 * SECOND);
+    clock.advance(window.wait());
     expect(admit([window])).toBeUndefined();
   });
 

@@ -124,6 +124,14 @@ function parsedIn(bytes: Buffer): string[] {
   }
 }
 
+function mentionsOf(count: number) {
+  return Array.from({ length: count }, (_, number) => ({
+    id: number + 1,
+    id_str: String(number + 1),
+    screen_name: `user${number}`,
+  }));
+}
+
 type Members = Record<string, unknown>;
 const isRecord = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -273,6 +281,30 @@ describe('a table row read from the bytes of a post', () => {
       { media_types: ['photo'] },
     ],
     [
+      'the second of its hashtags is a number',
+      { entities: { hashtags: [{ text: 'one' }, { text: 2 }, { text: 'three' }] } },
+      { hashtags: ['one', '', 'three'] },
+    ],
+    [
+      'the final address of a link is empty',
+      {
+        entities: {
+          urls: [
+            { url: 'https://t.co/a', expanded_url: 'https://a.example/', unwound: { url: '' } },
+          ],
+        },
+      },
+      { links: ['https://a.example/'] },
+    ],
+    [
+      'it mentions more people than fit in its memory for mentions',
+      { entities: { user_mentions: mentionsOf(70) } },
+      {
+        mentioned_ids: mentionsOf(70).map(({ id_str }) => id_str),
+        mentioned_handles: mentionsOf(70).map(({ screen_name }) => screen_name),
+      },
+    ],
+    [
       'it mentions a user under two handles',
       {
         entities: {
@@ -303,6 +335,24 @@ describe('a table row read from the bytes of a post', () => {
     const row = parsed(new Activity(bytes));
     for (const [name, value] of Object.entries(cells))
       expect(row[NAMES.indexOf(name as PostColumnName)]).toEqual(value);
+  });
+
+  it('equals that of the parsed activity if it has more links than fit in its memory for links', () => {
+    const numbers = Array.from({ length: 40 }, (_, number) => number);
+    const urls = numbers.map(number => ({ url: `https://t.co/${number}` }));
+    const targets = numbers.map(number => `https://example.com/${number}`);
+    const activity = {
+      id: 'tag:search.twitter.com,2005:7',
+      objectType: 'activity',
+      verb: 'post',
+      postedTime: '2018-10-10T20:19:24.000Z',
+      actor: {},
+      twitter_entities: { urls },
+      gnip: { urls: urls.map(({ url }, number) => ({ url, expanded_url: targets[number] })) },
+    };
+    const bytes = Buffer.from(JSON.stringify(activity));
+    expectSame(bytes);
+    expect(parsed(new Activity(bytes))[NAMES.indexOf('links')]).toEqual(targets);
   });
 
   it('equals that of the parsed post with escaped or duplicate keys and for large posts', () => {
