@@ -2,6 +2,7 @@ import { getEventListeners } from 'node:events';
 import path from 'node:path';
 import { Writable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { compliance } from '../src/compliance/compliance.js';
 import { Flow } from '../src/flow/flow.js';
 import { pipeline } from '../src/flow/pipeline.js';
 import { type Account, account } from '../src/http/account.js';
@@ -14,6 +15,7 @@ import { files } from '../src/sinks/files.js';
 import { stdout } from '../src/sinks/stdout.js';
 import { usage } from '../src/usage/usage-report.js';
 import { usageRows } from '../src/usage/usage-table.js';
+import { stream } from './http/live-wire.js';
 import { RulesStream } from './http/rules-stream.js';
 import { json, ScriptedServer, status } from './http/scripted-server.js';
 import { impatient } from './http/virtual-time.js';
@@ -34,6 +36,8 @@ beforeEach(async () => {
     {
       baseUrl: url,
       rulesUrl: url,
+      complianceStreamUrl: url,
+      complianceLabel: 'c',
       accountApiUrl: url,
       timing: impatient(),
       account: 'acme',
@@ -98,6 +102,12 @@ const CALLS: Readonly<Record<string, () => Promise<unknown>>> = {
     server.otherwise = searchPages(januaryPosts(50));
     for await (const _batch of search(acme, SNOW).batches({ signal })) break;
   },
+  'a compliance stream whose reader stops early': async () => {
+    const event = '{"delete":{"status":{"id":1,"id_str":"1"},"timestamp_ms":"1700000000000"}}';
+    server.otherwise = stream([event]);
+    const options = { backfill: false, onGap: () => {} };
+    for await (const _batch of compliance(acme, options).batches({ signal })) break;
+  },
   'a search that fails': () => {
     server.otherwise = status(401);
     return pipeline(search(acme, SNOW), collect(), { signal }).catch(() => {});
@@ -121,8 +131,8 @@ const CALLS: Readonly<Record<string, () => Promise<unknown>>> = {
 
 describe('an abort signal that many calls share', () => {
   it.each(Object.keys(CALLS))('has no listener left after %s', async name => {
-    const stream = new RulesStream(server);
-    for (let n = 0; n < 5; n++) stream.hold(`rule ${n}`);
+    const rules = new RulesStream(server);
+    for (let n = 0; n < 5; n++) rules.hold(`rule ${n}`);
     for (let times = 0; times < 3; times++) {
       await CALLS[name]!();
       expect(getEventListeners(signal, 'abort')).toEqual([]);

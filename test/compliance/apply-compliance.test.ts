@@ -114,6 +114,16 @@ describe('applyCompliance', () => {
     expect(await contents()).toEqual(after);
   });
 
+  it('rewrites the files of folders whose names begin with a dot', async () => {
+    const [victim, other] = posts[0] ?? [];
+    await tombstones.record([ofPost('delete', victim?.id ?? '')]);
+    const file = path.join(archive, 'day', '.old', 'posts.jsonl');
+    await mkdir(path.dirname(file));
+    await writeFile(file, `${victim?.raw}\n${other?.raw}\n`);
+    await applyCompliance(archive, tombstones);
+    expect(await readFile(file, 'utf8')).toBe(`${other?.raw}\n`);
+  });
+
   it('masks posts instead of removing them with `mask`, and changes nothing in a second run', async () => {
     const victim = posts[1]?.[0];
     await tombstones.record([ofPost('delete', victim?.id ?? '')]);

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { constants, createGzip, type Gzip } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { ConnectionError, HttpError, OptionError } from '../../src/base/errors.js';
-import { HOUR, MINUTE, parseTimestamp, SECOND } from '../../src/base/time.js';
+import { formatTimestamp, HOUR, MINUTE, parseTimestamp, SECOND } from '../../src/base/time.js';
 import type { Wait } from '../../src/base/wait.js';
 import {
   type ComplianceGap,
@@ -389,6 +389,41 @@ describe('compliance()', () => {
     await run.stop();
   });
 
+  it('does not replay the part of a gap again that the previous run has fetched', async () => {
+    const from = timing.now() - 5 * HOUR;
+    service.happened.push({ id: 1, at: from + MINUTE }, { id: 2, at: from + 4 * HOUR });
+    const replays: ReturnType<typeof windowOf>[] = [];
+    const { otherwise } = server;
+    let answered = 1;
+    server.otherwise = (response, request) => {
+      if (request.url.includes('/replay/')) {
+        replays.push(windowOf(request));
+        if (replays.length > answered) return;
+      }
+      return otherwise(response, request);
+    };
+    const options = { fromDate: new Date(from) };
+    const first = reading(options);
+    await first.has('1');
+    await expect.poll(() => replays.length).toBe(2);
+    const fetched = replays[0]!;
+    let id = 3;
+    const cursor = () => {
+      service.happen(id++, timing.now());
+      return JSON.stringify(first.cursor());
+    };
+    await expect
+      .poll(cursor, { timeout: 20_000 })
+      .toContain(`"gaps":[{"fromDate":"${formatTimestamp(fetched.to)}"`);
+    await first.stop();
+    replays.length = 0;
+    answered = Number.POSITIVE_INFINITY;
+    const second = reading({ ...options, resume: first.cursor() });
+    await second.has('2');
+    expect(Math.min(...replays.map(window => window.from))).toBe(fetched.to);
+    await second.stop();
+  });
+
   it('reports a gap instead of filling it if `backfill` is false', async () => {
     const gaps: ComplianceGap[] = [];
     const run = reading({ backfill: false, onGap: gap => gaps.push(gap) });
@@ -480,6 +515,20 @@ describe('compliance()', () => {
     const run = reading();
     await service.until(1);
     expect(timing.slept.map(ms => Math.round(ms / 1000))).toEqual([seconds]);
+    await run.stop();
+  });
+
+  it('waits no longer after each broken connection if events arrived over it', async () => {
+    const run = reading({ backfill: false, onGap: () => {} });
+    for (let id = 1; id <= 6; id++) {
+      await service.until(1);
+      service.happen(id, timing.now());
+      await run.has(String(id));
+      await service.cut();
+    }
+    await service.until(1);
+    expect(timing.slept.length).toBe(6);
+    expect(Math.max(...timing.slept)).toBeLessThan(SECOND / 2);
     await run.stop();
   });
 

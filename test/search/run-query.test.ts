@@ -51,6 +51,22 @@ describe('the post budget of a search', () => {
   });
 });
 
+describe('a search with `onDamaged`', () => {
+  it('rejects with a cursor to continue from if a later page fails after a damaged result', async () => {
+    const [first, ...others] = POSTS.slice(0, 20);
+    server.otherwise = searchPages([{ ...first!, bytes: '{"text":"no id"}' }, ...others]);
+    server.script.push(server.otherwise, status(401));
+    let damaged = 0;
+    const onDamaged = () => void damaged++;
+    const error = await run({ onDamaged }).catch((caught: unknown) => caught);
+    expect(error).toBeInstanceOf(IncompleteError);
+    const resume = (error as IncompleteError).cursor as Cursor;
+    const rest = await run({ onDamaged, resume });
+    expect(rest.found).toEqual(POSTS.slice(10, 20).map(post => post.bytes));
+    expect(damaged).toBe(1);
+  });
+});
+
 describe('the slices of a search window', () => {
   it('cover the window without gaps or overlaps, in about equal lengths, newest first', () => {
     const minute = fc.integer({ min: 0, max: 10_000_000 });
