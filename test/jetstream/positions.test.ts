@@ -218,6 +218,18 @@ describe('LostAndRepeated, which detects lost and repeated messages,', () => {
     );
   });
 
+  it('reports no loss for a message that is missing directly after a second skip()', () => {
+    const positions = new LostAndRepeated({ isWhole: true });
+    const at = { publisher: 'one', subject: 'posts.0', series: 1 };
+    positions.skip();
+    admits(positions, { ...at, position: 0, acknowledged: 0 });
+    positions.skip();
+    // The stream had the message at position 6 before this one, and has dropped it.
+    admits(positions, { ...at, position: 5, acknowledged: 4 });
+    admits(positions, { ...at, position: 7, acknowledged: 7 });
+    expect(positions.takeLost()).toEqual([]);
+  });
+
   it('accepts a message once if it arrives after it was reported as lost', () => {
     const positions = new LostAndRepeated({ isWhole: true });
     const at = { publisher: 'one', subject: 'posts.0', series: 1 };

@@ -285,6 +285,17 @@ describe('a commit of committed()', () => {
     },
   );
 
+  it('is not repeated without transactions if only the response to its last save was lost', async () => {
+    // The first text, the range that is about to be written, the rows, and the text after them.
+    const target = new StandIn<number>(['ok', 'ok', 'ok', 'answer lost']);
+    const run = pipeline(places(batchesOf([4, 4])), committed({ ...quick, ...target.ranges }));
+    expect(await run).toEqual({ rows: 8 });
+    expect(target.writes.map(({ rows }) => rows)).toEqual([
+      [0, 1, 2, 3],
+      [4, 5, 6, 7],
+    ]);
+  });
+
   describe.each(['called again', 'called again in write'] as const)(
     'with a `transaction` that rolls back and calls its callback again (%s)',
     ending => {

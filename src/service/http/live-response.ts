@@ -260,8 +260,8 @@ export async function* streamConnection(
       return Buffer.from(JSON.stringify(messageErrorBody(message, clock.now(), 'GET')));
     },
     onOverflow() {
-      const reset = setTimeout(() => request.socket.resetAndDestroy(), GRACE_MS).unref();
-      signal.addEventListener('abort', () => clearTimeout(reset));
+      // The connection of a client that has read the last message is closed by then.
+      setTimeout(() => request.socket.resetAndDestroy(), GRACE_MS).unref();
     },
   });
   const open: OpenStream = {

@@ -1,4 +1,4 @@
-import { appendFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -220,6 +220,21 @@ describe('a service that restarts with its state folder', () => {
     expect((await first.list()).jobs).toHaveLength(1);
     await first.stop();
     expect((await (await localJobs({ stateFolder })).list()).jobs).toHaveLength(1);
+  });
+
+  it('accepts the title of a job again after it could not store that job', async () => {
+    const stateFolder = await temporaryFolder();
+    const jobs = await localJobs({ stateFolder });
+    const [folder, aside] = [join(stateFolder, 'jobs'), join(stateFolder, 'aside')];
+    await rename(folder, aside);
+    await writeFile(folder, 'This is not a folder');
+    expect((await jobs.post()).status).toBe(500);
+    expect(jobs.errors).toEqual([expect.objectContaining({ code: 'ERR_STORAGE' })]);
+    expect((await jobs.list()).jobs).toEqual([]);
+    await rm(folder);
+    await rename(aside, folder);
+    expect((await jobs.post()).status).toBe(201);
+    expect((await jobs.list()).jobs).toHaveLength(1);
   });
 
   it('fails with the name of a state folder that it cannot create', async () => {

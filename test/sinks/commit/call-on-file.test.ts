@@ -147,6 +147,28 @@ describe('the option `onFile` of a sink', () => {
     expect(written.length).toBeGreaterThan(3);
   });
 
+  it('is called only once in a run for a Parquet file whose call fails, although more commits follow', async () => {
+    const called: string[] = [];
+    const { files: written } = await pipeline(
+      pages(),
+      parquet({
+        path: at('posts.parquet'),
+        checkpoint: at('checkpoint.json'),
+        columns: ['id'],
+        commitIntervalMs: 0,
+        onFileError: 'keep',
+        onFile(file) {
+          if (called.push(nameOf(file)) === 1) throw new Error('no network');
+        },
+      }),
+    );
+    expect(called).toEqual(written.map(nameOf));
+    expect(written.length).toBeGreaterThan(3);
+    expect(written.filter(({ handedOn }) => handedOn === undefined).map(nameOf)).toEqual([
+      called[0],
+    ]);
+  });
+
   it.each(['txt', 'parquet'])(
     'is called again for a file if its failed call has deleted the file: %s',
     async kind => {

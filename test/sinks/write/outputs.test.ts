@@ -46,7 +46,12 @@ const heldFormat: FileFormat<Buffer> = {
   },
 };
 
-function outputsIn(folder: string, fs: FileSystem, format: FileFormat<Buffer>): Outputs {
+function outputsIn(
+  folder: string,
+  fs: FileSystem,
+  format: FileFormat<Buffer>,
+  maxBytes?: number,
+): Outputs {
   return new Outputs(
     fs,
     {
@@ -57,7 +62,7 @@ function outputsIn(folder: string, fs: FileSystem, format: FileFormat<Buffer>): 
       compression: undefined,
       maxOpen: 4,
       maxOutputs: 10,
-      maxBytes: undefined,
+      maxBytes,
       progress: undefined,
       afterFailure: () => '',
       onFailure: () => {},
@@ -236,6 +241,26 @@ it('the lines of a block are counted once even if a thread has already reserved 
   file.addBlock(1, Promise.resolve(block), 100);
   await file.idle();
   expect(file.size).toBe(100);
+  await outputs.close();
+});
+
+it('no output file exceeds maxBytes even if two spellings of a path lead to the same files', async () => {
+  const folder = await temporaryFolder();
+  const outputs = outputsIn(folder, nodeFileSystem, lines, 6);
+  const absolute = outputs.open(path.join(folder, 'x.txt'));
+  const relative = outputs.open('x.txt');
+  absolute.add(Buffer.from('A1'));
+  relative.add(Buffer.from('R1'));
+  // The first spelling fills another file before the second one is used again.
+  for (const line of ['A2', 'A3', 'A4']) absolute.add(Buffer.from(line));
+  relative.add(Buffer.from('R2'));
+  await outputs.begin();
+  await outputs.settle();
+  await outputs.finish();
+  const contents = ['x.0001.txt', 'x.0002.txt', 'x.0003.txt'].map(name =>
+    readFile(path.join(folder, name), 'utf8'),
+  );
+  expect(await Promise.all(contents)).toEqual(['A1\nR1\n', 'A2\nA3\n', 'A4\nR2\n']);
   await outputs.close();
 });
 
