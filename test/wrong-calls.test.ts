@@ -494,7 +494,7 @@ describe('a wrong call', () => {
     expect((error as Error).message.length).toBeGreaterThan(30);
   });
 
-  it.each([
+  const oneWrong = [
     ['rules.explain', 'activity', ['snow']],
     ['rules.explain', 'activity', ['snow', { id: '1' }]],
     ['rules.applySuggestions', 'problems', ['snow', ['a problem']]],
@@ -504,7 +504,12 @@ describe('a wrong call', () => {
     ['safeName', 'maxBytes', ['snow', 1]],
     ['usage.table', 'report', [Promise.resolve({})]],
     ['users.signInAddress', 'token', [acme, 'token']],
-  ] as const)('of %s names the wrong argument `%s` (case %#)', (name, option, args) => {
+  ] as const;
+  it.each(
+    oneWrong.map(
+      ([name, option, args]) => [name, args.map(shown).join(', '), option, args] as const,
+    ),
+  )('of %s with the arguments (%s) names the wrong argument `%s`', (name, _, option, args) => {
     const error = thrownBy(() => callNamed(name)(...args));
     expect(error).toBeInstanceOf(millrace.OptionError);
     expect((error as millrace.OptionError).option).toBe(option);
