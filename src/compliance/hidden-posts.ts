@@ -94,12 +94,11 @@ export function isSuspect(
   return false;
 }
 
+/** @param spans Spans in order, which do not overlap. */
 function withNulls(bytes: Buffer, spans: readonly Span[]): Buffer {
   const parts: Buffer[] = [];
   let at = 0;
   for (const [start, end] of spans) {
-    // This span lies inside a quoted post that was already removed.
-    if (start < at) continue;
     parts.push(bytes.subarray(at, start), NULL);
     at = end;
   }
