@@ -176,6 +176,17 @@ describe('the commands of millrace', () => {
     expect(await stagesOf('counts', ['tea'], { out: 'x.csv' }, true)).toEqual(['counts', 'csv']);
   });
 
+  it('collect usage for a table on a terminal unless --out names a file', async () => {
+    expect(await stagesOf('usage', [], {}, true)).toEqual(['usage.rows', 'collect']);
+    expect(await stagesOf('usage', [], {}, false)).toEqual(['usage.rows', 'stdout']);
+    expect(await stagesOf('usage', [], { out: 'x.csv' }, true)).toEqual(['usage.rows', 'csv']);
+  });
+
+  it('open tombstones without write access in `apply`', async () => {
+    const script = printScript(await scriptOf('apply', [TOMBSTONES, 'posts']));
+    expect(script).toContain(`await openTombstones('${TOMBSTONES}', { readOnly: true });`);
+  });
+
   it('accept a job only after the user answers yes', async () => {
     const script = await scriptOf('job accept', ['abc']);
     const accepted: unknown[] = [];

@@ -5,10 +5,12 @@ import type { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { formatTimestamp, HOUR, MINUTE } from '../../src/base/time.js';
+import { openTombstones } from '../../src/compliance/tombstones.js';
 import { SETTINGS, type SettingName } from '../../src/http/settings.js';
 import { createService, type Service } from '../../src/service/index.js';
 import { BASH_ARGS, outputOf, spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
+import { ofPost } from '../compliance/event.js';
 import { ScriptRunner } from '../script-runner.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
@@ -339,6 +341,16 @@ describe('the command millrace', () => {
     expect((await millrace('apply', 'tombstones', 'replay', ...options)).stderr).toMatch(
       /^Of \d+ posts in 1 files, 0 would be masked and 0 would be changed\n$/,
     );
+  });
+
+  it.concurrent('applies compliance events while another process records them', async () => {
+    const posts = path.join(folder, 'recorded-posts');
+    await mkdir(posts);
+    await writeFile(path.join(posts, 'posts.jsonl'), '{"id":5,"created_at":"x"}\n');
+    await using recording = await openTombstones(path.join(folder, 'recording'));
+    await recording.record([ofPost('delete', '5')]);
+    const { code, stderr } = await millrace('apply', 'recording', posts);
+    expect([code, stderr]).toEqual([0, 'Of 1 posts in 1 files, 1 removed and 0 changed\n']);
   });
 
   it.concurrent('exits with 130 on an interrupt, and prints how to continue', async () => {
