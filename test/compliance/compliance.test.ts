@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
+import path from 'node:path';
 import { constants, createGzip, type Gzip } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { ConnectionError, HttpError, OptionError } from '../../src/base/errors.js';
@@ -11,10 +13,12 @@ import {
   compliance,
 } from '../../src/compliance/compliance.js';
 import type { Cursor } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
 import { Progress } from '../../src/flow/progress.js';
 import { type Account, type AccountOptions, account } from '../../src/http/account.js';
 import type { Timing } from '../../src/http/timing.js';
 import type { ComplianceEvent } from '../../src/post/compliance-event.js';
+import { files } from '../../src/sinks/files.js';
 import { AT_ONCE_MS } from '../at-once.js';
 import { begin, COMPLETED, info, stream, windowOf } from '../http/live-wire.js';
 import { ScriptedServer, status } from '../http/scripted-server.js';
@@ -423,6 +427,42 @@ describe('compliance()', () => {
     expect(Math.min(...replays.map(window => window.from))).toBe(fetched.to);
     await second.stop();
   });
+
+  it.each(['/streams/', '/replay/'])(
+    'reports a damaged record from %s to `onDamaged` and to `damaged` of the sink, and continues',
+    async place => {
+      service.keepAlive(timing);
+      const from = timing.now() - 2 * HOUR;
+      service.happened.push({ id: 1, at: from + MINUTE });
+      const { otherwise } = server;
+      let sent = 0;
+      server.otherwise = async (response, request) => {
+        if (!request.url.includes(place) || sent++ > 0) return otherwise(response, request);
+        const event = textOf(service.happened[0]!);
+        if (place === '/replay/')
+          return stream([event, 'not JSON', info(COMPLETED, 2)])(response, request);
+        await otherwise(response, request);
+        service.write(service.open[0]!, 'not JSON');
+      };
+      const told: string[] = [];
+      const onDamaged = ({ raw }: { readonly raw: Buffer }) => void told.push(String(raw));
+      const source = compliance(acme(), {
+        folder,
+        until: 'caught up',
+        fromDate: new Date(from),
+        onDamaged,
+      });
+      const damaged = path.join(folder, 'damaged.jsonl');
+      const checkpoint = path.join(folder, 'checkpoint.json');
+      await pipeline(
+        source,
+        files({ path: path.join(folder, 'events.jsonl'), checkpoint, damaged }),
+      );
+      expect(told).toEqual(['not JSON']);
+      expect(await readFile(damaged, 'utf8')).toContain('not JSON');
+      expect(await readFile(path.join(folder, 'events.jsonl'), 'utf8')).toContain('"id_str":"1"');
+    },
+  );
 
   it('reports a gap instead of filling it if `backfill` is false', async () => {
     const gaps: ComplianceGap[] = [];

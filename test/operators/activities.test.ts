@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
 import { Flow } from '../../src/flow/flow.js';
 import { Progress } from '../../src/flow/progress.js';
-import type { JsonRecord } from '../../src/json/records.js';
+import type { DamagedRecord, JsonRecord } from '../../src/json/records.js';
 import { activities } from '../../src/operators/activities.js';
 import { dedupe } from '../../src/operators/dedupe.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
@@ -91,6 +91,25 @@ describe('activities', () => {
     expect(items).toHaveLength(1);
     expect(error).toBeInstanceOf(DataError);
     expect(error).toMatchObject({ position: { origin: '2018/a.json.gz' } });
+  });
+
+  it('numbers the damaged records of each file from the start of that file', async () => {
+    const source = new Flow(async function* () {
+      for (const file of [1, 2]) {
+        const origin = `${file}.jsonl`;
+        yield { items: [post, '{nonsense}'].map(recordOf), origin };
+        yield { items: ['{nonsense}'].map(recordOf), cursor: { file }, origin };
+      }
+    });
+    const places: unknown[] = [];
+    const onDamaged = ({ origin, record }: DamagedRecord) => void places.push([origin, record]);
+    await all(activities({ onDamaged })(source));
+    expect(places).toEqual([
+      ['1.jsonl', 2],
+      ['1.jsonl', 3],
+      ['2.jsonl', 2],
+      ['2.jsonl', 3],
+    ]);
   });
 
   it('names the file of a damaged post even if the post is parsed only later', async () => {

@@ -1,11 +1,18 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DataError, OptionError } from '../../src/base/errors.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { activities } from '../../src/operators/activities.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
+import { files } from '../../src/sinks/files.js';
+import { localFiles } from '../../src/sources/local-files.js';
 import { all, blocks, cutAt, cuts, filesOf, texts, until } from '../json/cut.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 const object = fc
   .dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue())
@@ -91,6 +98,20 @@ describe('jsonLines', () => {
         '{\n}',
         '{"c":3}',
       ]);
+  });
+
+  it('accepts a bare LF within an object of a stored file if CRLF separates the objects', async () => {
+    const folder = await temporaryFolder();
+    const file = path.join(folder, 'stream.json');
+    await writeFile(file, '{"id":1,\n"created_at":"x"}\r\n{"id":2}\r\n');
+    const cut = [
+      gunzip({ plain: 'pass' }),
+      jsonLines({ separator: '\r\n' }),
+      activities(),
+    ] as const;
+    const written = path.join(folder, 'written.jsonl');
+    await pipeline(localFiles(file), ...cut, files({ path: written }));
+    expect(await readFile(written, 'utf8')).toBe('{"id":1, "created_at":"x"}\n{"id":2}\n');
   });
 
   it('accepts a complete last line of a file without a line end', async () => {

@@ -125,6 +125,16 @@ describe('matchRules', () => {
     expect(JSON.stringify(identityOf(matchRules([{ ...rule }])(source())))).toBe(identities[0]);
   });
 
+  it.each([{ dropUnmatched: true }, { product: 'search' }] as const)(
+    'has a different identity in checkpoints with %j',
+    options => {
+      const [without, given] = [matchRules(RULES), matchRules(RULES, options)].map(operator =>
+        JSON.stringify(identityOf(operator(source()))),
+      );
+      expect(given).not.toBe(without);
+    },
+  );
+
   it('throws for invalid rules when it is called', () => {
     expect(() => matchRules([{ value: '-snow' }])).toThrow(OptionError);
   });
