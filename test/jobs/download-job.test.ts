@@ -241,6 +241,23 @@ describe('jobs.download', () => {
     expect((await namesIn()).filter(name => name.includes('lock'))).toEqual([]);
   });
 
+  it('ends with the error that `onFile` throws, even if an earlier file still arrives', async () => {
+    const failure = new Error('no room in the database');
+    const { segment, gzip } = served.files[0]!;
+    // Without the error, this file would be complete once all others were requested.
+    served.faults.set(segment, () => async response => {
+      response.setHeader('content-length', gzip.length);
+      response.write(gzip.subarray(0, 20));
+      while (!response.closed && served.fetched.size < served.files.length) await sleep(1);
+      response.end(gzip.subarray(20));
+    });
+    const onFile = () => {
+      throw failure;
+    };
+    await expect(download({ onFile, concurrency: 2 })).rejects.toBe(failure);
+    expect(served.fetched.size).toBeLessThan(served.files.length);
+  });
+
   it('names the folder in its error if it cannot write to it', async () => {
     await mkdir(path.join(folder, '20240101', '0000.json.gz.part'), { recursive: true });
     const error = await download().catch(error => error);

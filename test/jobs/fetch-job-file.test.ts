@@ -124,16 +124,23 @@ describe('a temporary fault in the download of a job', () => {
     },
   );
 
-  it('that shortens the list to fewer URLs than announced is overcome because the list is requested again', async () => {
-    const served = await start();
-    const { otherwise } = served.server;
-    served.server.script.push(otherwise, response => {
-      response.end(JSON.stringify({ urlCount: 12, urlList: [] }));
-    });
-    const { lines, error } = await download(served);
-    expect(error).toBeUndefined();
-    expect(lines).toEqual(served.lines);
-  });
+  it.each([
+    ['once', 1],
+    ['twice', 2],
+  ])(
+    'that shortens the list %s to fewer URLs than announced is overcome because the list is requested again',
+    async (_, times) => {
+      const served = await start();
+      const { otherwise } = served.server;
+      const short: Reply = response => {
+        response.end(JSON.stringify({ urlCount: 12, urlList: [] }));
+      };
+      served.server.script.push(otherwise, ...Array<Reply>(times).fill(short));
+      const { lines, error } = await download(served);
+      expect(error).toBeUndefined();
+      expect(lines).toEqual(served.lines);
+    },
+  );
 });
 
 describe('a permanent fault in the download of a job', () => {
@@ -310,5 +317,46 @@ describe('fetchJobFiles', () => {
     });
     await expect(fetching.next()).rejects.toBe(full);
     expect(ended).toEqual(['b']);
+  });
+
+  it('continues after many files have failed if they do not follow each other', async () => {
+    const names = Array.from({ length: 20 }, (_, number) => String(number));
+    const fetched = new Set<string>();
+    const fetching = fetchJobFiles(
+      names.map(name => ({ name, path: name })),
+      [],
+      {
+        signal: new AbortController().signal,
+        concurrency: 1,
+        ahead: 0,
+        async fetch({ name }) {
+          const isFirst = !fetched.has(name);
+          fetched.add(name);
+          if (isFirst && Number(name) % 2 === 1) throw new DataError(`The file ${name} is damaged`);
+          return name;
+        },
+      },
+    );
+    const made: string[] = [];
+    for await (const outcome of fetching) if ('made' in outcome) made.push(outcome.made);
+    expect(made.toSorted()).toEqual(names.toSorted());
+  });
+
+  it('fetches each file that fails a second time, and then no more', async () => {
+    const failing = ['a', 'b', 'c'].map(name => ({ name, path: name }));
+    const fetched: string[] = [];
+    const fetching = fetchJobFiles(failing, [], {
+      signal: new AbortController().signal,
+      concurrency: 1,
+      ahead: 0,
+      async fetch({ name }) {
+        fetched.push(name);
+        throw new DataError(`The file ${name} is damaged`);
+      },
+    });
+    const failed: string[] = [];
+    for await (const { file } of fetching) failed.push(file.name);
+    expect(fetched).toEqual(['a', 'b', 'c', 'a', 'b', 'c']);
+    expect(failed).toEqual(fetched);
   });
 });

@@ -85,6 +85,7 @@ describe('creating a job', () => {
     ['reset before a response', reset],
     ['cut off during the response', cut(JOB, 'reset')],
     ['response without its end', cut(JOB, 'document')],
+    ['500', status(500)],
     ['503', status(503)],
   ];
   it.each(LOST)(

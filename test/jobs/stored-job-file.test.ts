@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { memoryBudget } from '../../src/jobs/stored-job-file.js';
 import { servedFile, servedFiles } from './job-server.js';
 import { download, start, stopServersAfterTests } from './local-job-files.js';
 
@@ -20,5 +21,17 @@ describe('a downloaded job file', () => {
     expect(error).toBeUndefined();
     expect(lines.length).toBe(75);
     expect(lines).toEqual(served.lines);
+  });
+});
+
+describe('the memory budget of job files', () => {
+  it('gets the bytes of a file back only once, even if the file is released twice', () => {
+    const take = memoryBudget(10);
+    const release = take(6);
+    expect(take(5)).toBeUndefined();
+    release?.();
+    release?.();
+    expect(take(10)).toBeDefined();
+    expect(take(1)).toBeUndefined();
   });
 });

@@ -224,6 +224,35 @@ describe('a snapshot of the local service', () => {
     expect((await jobs.list(acme)).jobs.map(({ status }) => status)).toEqual(['delivered']);
   });
 
+  it('is restored without advancing the jobs that it replaces', async () => {
+    const served = await serve({ jobDwellMs: MINUTE });
+    const { service, acme } = served;
+    service.faults.plant({ kind: 'job-failure', during: 'validation' });
+    service.clock.advance(HOUR);
+    const snapshot = await service.snapshot();
+    await service.reset();
+    service.clock.freeze();
+    service.clock.set(NOW);
+    const job = await jobs.create(acme, {
+      title: 'tea',
+      fromDate: '202405150900',
+      toDate: '202405151000',
+      dataFormat: 'original',
+      rules: [{ value: 'tea' }],
+    });
+    const pass = async (minutes: number) => {
+      service.clock.advance(minutes * MINUTE);
+      await service.settled();
+    };
+    await pass(2);
+    await jobs.accept(acme, job);
+    await pass(2);
+    expect((await jobs.get(acme, job)).status).toBe('completed');
+    // The clock of the snapshot is after the validation of the job.
+    await service.restore(snapshot);
+    expect(service.faults.list()).toMatchObject([{ kind: 'job-failure', hits: 0 }]);
+  });
+
   it('causes an error if it was edited, and nothing is restored', async () => {
     const served = await serve();
     await change(served);

@@ -70,6 +70,14 @@ describe('a fault planted in the local service', () => {
     expect((await counts({ query: 'tea' })).status).toBe(200);
   });
 
+  it('affects the requests that an earlier fault skips', () => {
+    const faults = new Faults();
+    faults.plant({ kind: 'status', status: 503, skip: 1 });
+    faults.plant({ kind: 'status', status: 500 });
+    const statuses = [1, 2, 3].map(() => faults.match('usage', '/').other);
+    expect(statuses).toMatchObject([{ status: 500 }, { status: 503 }, undefined]);
+  });
+
   it('skips only the remaining requests if its snapshot was taken between them', () => {
     const faults = new Faults();
     faults.plant({ kind: 'status', status: 503, skip: 2 });

@@ -135,6 +135,18 @@ describe('an engagement count in the totals of the local service', () => {
     });
   });
 
+  it('includes replies up to 31 days after the second of two posts', async () => {
+    const [first, second] = [{ ago: 60 * DAY }, { ago: 50 * DAY }];
+    const { totals } = await signedIn([
+      post(first),
+      post(second),
+      post({ ago: 20 * DAY, author: '8', replyTo: idOf(second) }),
+    ]);
+    expect(bodyOf(await totals([idOf(first), idOf(second)]))).toMatchObject({
+      g: { [idOf(first)]: { replies: '0' }, [idOf(second)]: { replies: '1' } },
+    });
+  });
+
   it('includes retweets from years ago, even very many', async () => {
     const old = { ago: 3000 * DAY, low: 5 };
     const reposts = Array.from({ length: 1100 }, (_, i) =>

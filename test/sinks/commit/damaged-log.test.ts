@@ -109,6 +109,32 @@ describe('the file of damaged records of a sink', () => {
     expect(await logIn()).toMatchObject([{ text: '{}', request: { next: 'first' } }]);
   });
 
+  it('contains a record once if a run is continued that ended after two stages had read ahead', async () => {
+    const source = (fails: boolean) =>
+      new Flow<string>(async function* ({ resume, damaged }) {
+        const [first, second] = [damaged?.stage(), damaged?.stage()];
+        // Both records come after the cursor that is committed, and the first one was logged first.
+        await first?.keep({ raw: Buffer.from('1'), record: 1 }, new DataError('No id'));
+        await second?.keep({ raw: Buffer.from('2'), record: 2 }, new DataError('No id'));
+        if (resume === undefined) yield { items: ['a'], cursor: { at: 1 } };
+        if (fails) throw new Error('the source is broken');
+        yield { items: ['b'], cursor: { at: 2 } };
+      });
+    const run = (fails: boolean) =>
+      pipeline(
+        source(fails),
+        files({
+          path: to('x.jsonl'),
+          checkpoint: to('c.json'),
+          damaged: to('damaged.jsonl'),
+          commitIntervalMs: 0,
+        }),
+      );
+    await expect(run(true)).rejects.toThrow('broken');
+    expect(await run(false)).toMatchObject({ posts: 2, damaged: 2 });
+    expect((await logIn()).map(({ text }) => text)).toEqual(['1', '2']);
+  });
+
   describe('for a source with four damaged lines of six', () => {
     const notUtf8 = Buffer.from([0x7b, 0xff, 0x00, 0xe2]);
     const inside = Buffer.concat([Buffer.from('{"x":"'), Buffer.from([0xff]), Buffer.from('"}')]);

@@ -2,9 +2,10 @@ import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { StorageError } from '../../../src/base/errors.js';
+import { Flow } from '../../../src/flow/flow.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
 import { restore } from '../../../src/sinks/commit/restore-files.js';
-import { filesOn } from '../../../src/sinks/files.js';
+import { files, filesOn } from '../../../src/sinks/files.js';
 import { nodeFileSystem } from '../../../src/storage/file-system.js';
 import { PowerCut, SimulatedDisk } from '../../storage/simulated-disk.js';
 import { temporaryFolder } from '../../temporary-folder.js';
@@ -31,6 +32,29 @@ it('a part file is truncated if it is longer than its checkpoint says', async ()
   await writeFile(`${file}.part`, '{"id":1}\n{"id":2}\n{"id"');
   expect(await restore(nodeFileSystem, 'run.json', checkpoint, () => undefined)).toEqual(new Set());
   expect(await readFile(`${file}.part`, 'utf8')).toBe('{"id":1}\n');
+});
+
+it('a finished file that has become smaller is filled up to `maxBytes` by the next incremental run', async () => {
+  const folder = await temporaryFolder();
+  const run = (batches: readonly (readonly string[])[]) =>
+    pipeline(
+      new Flow<string>(pull => places(batches).batches(pull), undefined, [
+        { step: 'growing', incremental: true },
+      ]),
+      files({
+        path: path.join(folder, 'out.txt'),
+        checkpoint: path.join(folder, 'run.json'),
+        maxBytes: 12,
+        line: text => text,
+      }),
+    );
+  await run([['one', 'two']]);
+  // `applyCompliance` removes posts in this way.
+  await writeFile(path.join(folder, 'out.0001.txt'), 'two\n');
+  const { files: written } = await run([[], ['sun', 'sky', 'sea']]);
+  expect(written.map(file => path.basename(file.path))).toEqual(['out.0001.txt', 'out.0002.txt']);
+  expect(await readFile(path.join(folder, 'out.0001.txt'), 'utf8')).toBe('two\nsun\nsky\n');
+  expect(await readFile(path.join(folder, 'out.0002.txt'), 'utf8')).toBe('sea\n');
 });
 
 describe('a file left under its final name by a crash', () => {
