@@ -14,8 +14,8 @@ const task = workerData as Task;
 const ids = new SharedIds(task.ids);
 const targets = new Map<string, Target>();
 /**
- * The output files for each list of matching rules that posts contain. Few lists differ, so each
- * one is parsed only once.
+ * The output files by the list of matching rules, as it is written in a post. Many posts have the
+ * same list, so each distinct list is parsed only once.
  */
 const targetsOfRules = new Map<string, readonly Target[]>();
 

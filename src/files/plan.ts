@@ -250,7 +250,8 @@ export interface Unplanned<T> {
 }
 
 /**
- * Creates a flow. It runs by its plan if the plan includes `activities`. Otherwise it calls `open`.
+ * Creates a flow. If there is a plan and it includes `activities`, the engine runs the plan. Otherwise, the
+ * flow calls `open`.
  */
 export function plannedFlow<T>(
   inputs: readonly AsyncIterable<unknown>[],

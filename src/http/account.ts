@@ -140,7 +140,7 @@ export class Account {
   readonly clock: ServiceClock;
   readonly onRetry: (retrying: Retrying) => unknown;
   readonly connections: Connections;
-  /** Receives the requests and waits of calls; see `withProgress`. */
+  /** Is told about each request that a call makes, and about each wait of a call; see `withProgress`. */
   readonly progress: AccountProgress | undefined;
   readonly #parts: AccountParts;
 

@@ -182,8 +182,8 @@ export class RateLimiter {
     });
     this.#last = entered.catch(() => {});
     const permit = abortable(entered, signal);
-    // If the abort arrives at the same time as the permit, the request is never sent, so the permit is
-    // released.
+    // If the abort arrives at the same time as the permit, `permit` rejects although `entered` has resolved.
+    // The request is then never sent. `sent()` is called anyway, because it releases the unused permit.
     permit.catch(() => entered.then(unused => unused.sent()).catch(() => {}));
     return permit;
   }

@@ -50,8 +50,9 @@ export interface SubjectPosition {
    */
   readonly acknowledged: number;
   /**
-   * The epoch (the start of the publisher) in which it began to count positions. If the publisher's entry in
-   * the bucket is deleted, the publisher begins a new series.
+   * Identifies the series of positions that the message belongs to: the epoch (the start of the publisher) in
+   * which the publisher began to count positions. If the publisher's entry in the bucket is deleted, the
+   * publisher begins a new series.
    */
   readonly series: number;
 }

@@ -72,10 +72,12 @@ const POLL_GROWTH = 1.5;
  * reject it, and waits until it is delivered.
  *
  * The title identifies the job. If the same script runs again, it continues with the existing job, whatever
- * its status, and never creates or pays for a second job. A request with different rules, dates or format
- * needs a different title. The service does not return the rules of a job. A digest of the rules is therefore
- * appended to the title, as in `snow 2014 (rules 3fa9c2d1)`. The order of the rules does not matter. A job
- * that has failed is not created again, because it would be charged again.
+ * its status, and never creates or pays for a second job. A job that has failed is not created again either,
+ * because it would be charged again.
+ *
+ * If the rules, the dates or the format change, pass a different title. The service does not return the rules
+ * of a job. To detect changed rules, `jobs.run` therefore appends a digest of the rules to the title, as in
+ * `snow 2014 (rules 3fa9c2d1)`. The order of the rules does not matter.
  *
  * @throws OptionError before anything is sent, if an option is invalid.
  * @throws JobError if the job has failed, was rejected (by `decide` or earlier) or has expired. Also thrown

@@ -3,8 +3,8 @@ import { openTombstones } from '../../src/compliance/tombstones.js';
 import { UsageStore } from '../../src/service/usage/usage-meter.js';
 import { ofPost } from '../compliance/event.js';
 
-// Records entries until files cannot grow any further, and then continues and closes. Prints the
-// entries that were confirmed, and the error. Arguments: KIND FOLDER.
+// Records entries until a write fails because files cannot grow any further. Then records an empty
+// batch and closes. Prints how many batches were confirmed, and the error. Arguments: KIND FOLDER.
 const [kind, folder = ''] = process.argv.slice(2);
 const tombstones = kind === 'tombstones' ? await openTombstones(folder) : undefined;
 const usage = new UsageStore(folder);

@@ -24,7 +24,7 @@ interface Example extends Pick<ListedEndpoint, 'section' | 'name' | 'address'> {
   readonly query?: string;
   readonly body?: object;
   readonly isStream?: boolean;
-  /** Whether the request is signed, so that curl cannot make it. */
+  /** Whether the request must be signed. curl cannot make such a request. */
   readonly isSigned?: boolean;
   /** The script, without its imports. */
   readonly script: string;

@@ -178,7 +178,7 @@ export class OAuthProvider {
     throw new HttpProblem(401, 'The request token is unknown, has expired or was used');
   }
 
-  /** Returns the grants of a user, or of all users. */
+  /** Returns the grants of a user, or of all users. Skips revoked grants, and grants of deleted applications. */
   grantsOf(user?: Pick<User, 'id'>): readonly UserGrant[] {
     return this.#grants.all().flatMap(grant => {
       const registered = this.#registered.get(grant.key);

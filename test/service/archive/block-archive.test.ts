@@ -53,7 +53,7 @@ it('the scan of an archive returns a post at the first moment of a segment in th
 const window = { from: START, to: START + 600 * SECOND };
 const all = { kind: 'and', nodes: [], start: 0, end: 0 } as const;
 
-/** The posts must be read to be counted. */
+/** Returns an archive that cannot count its posts without reading them. */
 function archiveOf(times: readonly number[]) {
   const middle = START + 300 * SECOND;
   const newestFirst = times.toSorted((a, b) => b - a);

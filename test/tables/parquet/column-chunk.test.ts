@@ -14,8 +14,8 @@ describe('a Parquet column chunk', () => {
     'has a dictionary if it contains %i repeated strings',
     async different => {
       const texts = Array.from({ length: different }, (_, n) => `a text with the number ${n}`);
-      // One value is common. Therefore, the sample contains few duplicates of the other values, and
-      // the encoder expects that a dictionary is worthwhile.
+      // Every third value is the same string. The encoder's sample therefore has many duplicates,
+      // and it expects that a dictionary is worthwhile.
       const all = Array.from({ length: 6 * different + 3 }, (_, n) =>
         n % 3 === 0 ? 'the text of every third' : texts[(n * 7919) % different]!,
       );
