@@ -298,13 +298,6 @@ describe('jobFiles', () => {
   it.skipIf(process.platform !== 'linux')(
     'closes its temporary files when a run ends early',
     async () => {
-      const spooled = async () => {
-        const names = await readdir('/proc/self/fd');
-        const targets = await Promise.all(
-          names.map(name => readlink(`/proc/self/fd/${name}`).catch(() => '')),
-        );
-        return targets.filter(target => target.includes('millrace-spool-')).toSorted();
-      };
       const before = await spooled();
       const gzip = largeFile(5 * 1024 * 1024);
       const files = servedFiles(6).map((file, at) => (at === 1 ? { ...file, gzip } : file));
@@ -323,6 +316,19 @@ describe('jobFiles', () => {
         reason,
       );
       expect(open.length).toBe(before.length + 1);
+      expect(await spooled()).toEqual(before);
+    },
+  );
+
+  it.skipIf(process.platform !== 'linux')(
+    'closes the temporary file of a large file that is damaged',
+    async () => {
+      const before = await spooled();
+      const gzip = largeFile(5 * 1024 * 1024, ['{"id":1']);
+      const files = servedFiles(3).map((file, at) => (at === 1 ? { ...file, gzip } : file));
+      const served = await start({ files });
+      const { error } = await download(served);
+      expect(error).toMatchObject({ missing: [files[1]!.segment] });
       expect(await spooled()).toEqual(before);
     },
   );
@@ -370,3 +376,12 @@ describe('jobFiles, before it requests any file,', () => {
     expect((error as JobError).cause).toBeInstanceOf(HttpError);
   });
 });
+
+/** Returns the temporary files of large job files that this process has open. */
+async function spooled(): Promise<string[]> {
+  const names = await readdir('/proc/self/fd');
+  const targets = await Promise.all(
+    names.map(name => readlink(`/proc/self/fd/${name}`).catch(() => '')),
+  );
+  return targets.filter(target => target.includes('millrace-spool-')).toSorted();
+}

@@ -244,6 +244,19 @@ describe('jobs.run', () => {
     await expect(runJob(acme, { ...OPTIONS, onStatus })).rejects.toBe(failure);
   });
 
+  it('leaves the job without a decision if `decide` aborts the run', async () => {
+    const { acme } = await start();
+    const abort = new AbortController();
+    const reason = new Error('stopped');
+    const decide = () => {
+      abort.abort(reason);
+      return true;
+    };
+    const run = runJob(acme, { ...OPTIONS, decide, signal: abort.signal });
+    await expect(run).rejects.toBe(reason);
+    expect((await listJobs(acme)).jobs).toMatchObject([{ status: 'quoted' }]);
+  });
+
   it('leaves the job without a decision if `decide` returns neither true nor false', async () => {
     const { acme } = await start();
     await expect(

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { memoryBudget } from '../../src/jobs/stored-job-file.js';
+import { memoryBudget, receiveJobFile } from '../../src/jobs/stored-job-file.js';
+import { unchecked } from '../unchecked.js';
 import { servedFile, servedFiles } from './job-server.js';
 import { download, start, stopServersAfterTests } from './local-job-files.js';
 
@@ -33,5 +34,19 @@ describe('the memory budget of job files', () => {
     release?.();
     expect(take(10)).toBeDefined();
     expect(take(1)).toBeUndefined();
+  });
+
+  it('gets the bytes of a file back if its connection breaks', async () => {
+    const memory = { waiting: memoryBudget(10), inflated: memoryBudget(10) };
+    const failure = new Error('The connection broke');
+    const response = {
+      headers: { 'content-length': '6' },
+      rawBlocks: (async function* () {
+        yield [Buffer.alloc(3)];
+        throw failure;
+      })(),
+    };
+    await expect(receiveJobFile(unchecked(response), memory, () => {})).rejects.toBe(failure);
+    expect(memory.waiting(10)).toBeDefined();
   });
 });

@@ -1,3 +1,5 @@
+import { PassThrough } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { request } from 'undici';
@@ -426,6 +428,25 @@ describe('a request for replay rules', () => {
     firehose.destroy();
     while ((await rules('POST', '.json', { rules: [] })).status === 406);
     expect(await statuses()).toEqual([201, 200, 200]);
+  });
+
+  it('gets a 406 if a replay that uses the rules connects before its body has arrived', async () => {
+    const { addRules, open, replayPath, addresses, service } = await localStreams(hourOfPosts(), {
+      replayPostsPerSecond: 20,
+    });
+    await addRules({ value: 'tea' });
+    const url = `${addresses.rulesUrl}/rules/rulestream-replay/accounts/local/publishers/twitter/replay.json`;
+    const body = new PassThrough();
+    const headers = { authorization: AUTHORIZATION, 'content-type': 'application/json' };
+    const reply = request(url, { method: 'POST', headers, body });
+    body.write('{"rules":[');
+    while (service.requests({ endpoint: 'rules' }).length < 2) await sleep(5);
+    const replay = await open(replayPath('rulestream'));
+    body.end('{"value":"milk"}]}');
+    const answer = await reply;
+    expect(answer.statusCode).toBe(406);
+    await answer.body.dump();
+    replay.destroy();
   });
 
   it('is accepted as soon as the connected replay has ended', async () => {

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { SEGMENT } from '../../../src/base/time.js';
+import { DAY, SEGMENT } from '../../../src/base/time.js';
 import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
 
 it('a scan of generated posts lets other requests run between the posts of a segment', async () => {
@@ -24,4 +24,13 @@ it('a scan of generated posts lets other requests run between the posts of a seg
   await counting;
   expect(posts).toBeGreaterThan(50);
   expect(turns.count).toBeGreaterThanOrEqual(posts);
+});
+
+it('generated posts have the format of their archive, even if another archive has the same seed', async () => {
+  const from = Date.UTC(2024, 4, 1);
+  for (const format of ['original', 'activity_streams'] as const) {
+    const archive = openSampleArchive({ seed: 'formats', format, now: () => from + DAY });
+    for await (const { posts } of archive.scan({ from, to: from + SEGMENT }))
+      expect(new Set(posts.map(({ activity }) => activity.format))).toEqual(new Set([format]));
+  }
 });

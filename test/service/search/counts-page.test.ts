@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -146,6 +147,42 @@ describe('the counts endpoint of the local service', () => {
       const { page } = await counts({ ...request, next: first?.next });
       expect(page).toEqual(second);
     }
+  });
+
+  it('returns the same page to two requests for a `next` token at the same time', async () => {
+    const { counts, archive } = await local(teaPosts(10, { every: DAY, newest: DAY }));
+    const request = { query: 'tea', bucket: 'day', fromDate: '202405060000' };
+    archive.bucketsUntilTimeout = 2;
+    const { next } = (await counts(request)).page;
+    const count = archive.counts.bind(archive);
+    let [calls, release] = [0, () => {}];
+    const held = new Promise<void>(resolve => {
+      release = resolve;
+    });
+    archive.counts = async (...call) => {
+      const isFirst = calls++ === 0;
+      archive.bucketsUntilTimeout = isFirst ? 1 : 3;
+      const answer = await count(...call);
+      if (isFirst) await held;
+      return answer;
+    };
+    const first = counts({ ...request, next });
+    while (calls === 0) await setImmediate();
+    const second = await counts({ ...request, next });
+    release();
+    expect(second.page.results).toHaveLength(3);
+    expect((await first).page).toEqual(second.page);
+  });
+
+  it('does not count on a later page what was too recent at the time of the first page', async () => {
+    const { counts, service } = await local([originalPost(NOW - SECOND, '1', 'tea')]);
+    service.faults.plant({ kind: 'counts-timeout', buckets: 1 });
+    const request = { query: 'tea', bucket: 'minute', fromDate: '202405151233' };
+    const { next } = (await counts(request)).page;
+    service.clock.advance(HOUR);
+    const { page } = await counts({ ...request, next });
+    expect(page.results).toEqual([{ timePeriod: '202405151234', count: 0 }]);
+    expect((await counts(request)).page.totalCount).toBe(1);
   });
 
   it('stops early if the fault `counts-timeout` is planted', async () => {
