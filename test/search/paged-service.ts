@@ -1,6 +1,7 @@
 import { DAY, formatTimestamp, parseTimestamp } from '../../src/base/time.js';
 import type { AccountOptions } from '../../src/http/account.js';
 import { account } from '../../src/http/account.js';
+import { realTime, type Timing } from '../../src/http/timing.js';
 import { json, type Received, type Reply, type ScriptedServer } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
 
@@ -102,6 +103,15 @@ function placeOf({ params }: Received, next: string | undefined): number | undef
 
 function asText(params: Readonly<Record<string, unknown>>): Record<string, string> {
   return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value)]));
+}
+
+/**
+ * Real time, as an object that no other account shares. Accounts with the same timing, name and origin share
+ * their rate limits. The port of a server may be that of an earlier server in this process, whose accounts
+ * had other limits.
+ */
+export function ownRealTime(): Timing {
+  return { ...realTime };
 }
 
 /** Creates an account that has no rate limits and does not wait before retries. */

@@ -9,7 +9,7 @@ import { type SearchOptions, search } from '../../src/search/search.js';
 import { AT_ONCE_MS } from '../at-once.js';
 import { type Received, ScriptedServer, status } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
-import { januaryPosts, searchPages, testAccount } from './paged-service.js';
+import { januaryPosts, ownRealTime, searchPages, testAccount } from './paged-service.js';
 
 const JANUARY = { fromDate: '202401010000', toDate: '202401310000' } as const;
 const SNOW: SearchOptions = { query: 'snow', product: 'fullarchive', maxResults: 10, ...JANUARY };
@@ -255,7 +255,7 @@ describe('a sliced search', () => {
       return searchPages(POSTS)(response, request);
     };
     const limits = { search: [{ requests: 5, perMs: 100 }] };
-    await run({ slices: 10 }, testAccount(server, { timing: undefined, limits }));
+    await run({ slices: 10 }, testAccount(server, { timing: ownRealTime(), limits }));
     for (let i = 5; i < arrivals.length; i++)
       // A timer can fire up to 2 ms early.
       expect(arrivals[i]! - arrivals[i - 5]!).toBeGreaterThan(97);

@@ -12,7 +12,7 @@ import { cut, type Reply, reset, silence, stall, status } from '../http/scripted
 import { impatient } from '../http/virtual-time.js';
 import { bySuite } from '../suite.js';
 import { afterPages, ECHO, PAGE, POSTS, run, server, setUpFaultyServer } from './faulty-search.js';
-import { PASSWORD, raw, searchPages, testAccount } from './paged-service.js';
+import { ownRealTime, PASSWORD, raw, searchPages, testAccount } from './paged-service.js';
 import { SNOW } from './scripted-search.js';
 
 setUpFaultyServer();
@@ -259,7 +259,7 @@ describe('a search that is stopped', () => {
     server.otherwise = status(429, '', { 'retry-after': '600' });
     for (const limits of [{ search: [] }, { search: [{ requests: 1, perMs: 60_000 }] }]) {
       const controller = new AbortController();
-      const acme = testAccount(server, { timing: undefined, limits });
+      const acme = testAccount(server, { timing: ownRealTime(), limits });
       const running = pipeline(search(acme, { query: 'snow', product: 'fullarchive' }), collect(), {
         signal: controller.signal,
       });
@@ -280,7 +280,7 @@ describe('the rate limit of searches', () => {
       return searchPages(POSTS)(response, request);
     };
     const limits = { search: [{ requests: 4, perMs: 200 }] };
-    const acme = testAccount(server, { timing: undefined, limits });
+    const acme = testAccount(server, { timing: ownRealTime(), limits });
     const options = { ...SNOW, limit: 30 };
     await Promise.all([1, 2, 3, 4].map(() => pipeline(search(acme, options), collect())));
     expect(arrivals.length).toBe(12);
