@@ -44,7 +44,7 @@ export async function checkConformance(args: readonly string[], calledAs: string
     return EXIT.same;
   }
   if (given.envFile !== undefined) loadVariables(String(given.envFile));
-  await using acme = account({ retry: { attempts: 1 } });
+  await using acme = account();
   const families = familiesOf(given.only === undefined ? undefined : String(given.only));
   const chosen = chooseChecks(acme, families, { withRates: given.rates === true });
   if (chosen.requests === 0) throw nothingToCheck(acme, chosen);
