@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import http, { type IncomingMessage } from 'node:http';
+import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
@@ -50,9 +50,14 @@ interface Answer {
   headers: Record<string, string>;
   /** The decompressed body. */
   text: string;
+  /** Whether the body never ends. */
+  isEndless?: boolean;
 }
 
 type Alter = (answer: Answer, request: IncomingMessage, body: string) => void;
+
+/** The open responses whose bodies never end. */
+const endless = new Set<ServerResponse>();
 
 async function altered(alter: Alter, options: ServiceOptions = {}): Promise<Account> {
   const { addresses } = await started(options);
@@ -80,7 +85,11 @@ async function altered(alter: Alter, options: ServiceOptions = {}): Promise<Acco
       ...answer.headers,
       ...(same && { 'content-encoding': encoding }),
     });
-    response.end(same ? bytes : answer.text);
+    if (answer.isEndless) {
+      endless.add(response);
+      response.on('close', () => endless.delete(response));
+      response.write(answer.text);
+    } else response.end(same ? bytes : answer.text);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -455,6 +464,19 @@ describe('a difference that the conformance checks find', () => {
     expect(results).toHaveLength(ALL.length);
   });
 
+  it('can be a stream that never ends, which is closed before the next check', async () => {
+    const open: number[] = [];
+    const alter: Alter = (answer, { url = '' }) => {
+      open.push(endless.size);
+      if (url.includes('/compliance/') && answer.status === 406)
+        Object.assign(answer, { status: 200, text: '\r\n', isEndless: true });
+    };
+    const results = await resultsOf(await altered(alter));
+    expect(differing(results)).toEqual({ 'the compliance stream without gzip': ['status'] });
+    expect(open.at(-1)).toBe(0);
+    await expect.poll(() => endless.size).toBe(0);
+  });
+
   it('is reported for each check that receives an unexpected status', async () => {
     const { service, addresses } = await started();
     service.faults.plant({ kind: 'status', status: 503, times: 2, endpoint: 'usage' });
@@ -498,7 +520,7 @@ describe('the conformance checks end early', () => {
 
   it('if no server answers', async () => {
     const { service, addresses } = await started();
-    const acme = account({ ...addresses, retry: { attempts: 1 } }, {});
+    const acme = account(addresses, {});
     await service.stop();
     await expect(resultsOf(acme)).rejects.toMatchObject({ code: 'ERR_CONNECTION' });
   });
