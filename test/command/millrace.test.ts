@@ -431,6 +431,29 @@ describe('the command millrace', () => {
     expect(stderr).toContain('millrace job run');
   });
 
+  it.concurrent('reads the settings of the account from the file that --env-file names', async () => {
+    const names = Object.keys(env).filter(name => name.startsWith('MILLRACE_'));
+    const lines = names.map(name => `${name}='${env[name]}'\n`);
+    await writeFile(path.join(folder, 'account.env'), lines.join(''));
+    const bare = Object.fromEntries(Object.entries(env).filter(([name]) => !names.includes(name)));
+    const args = ['counts', 'coffee', ...window];
+    const run = (...more: string[]) =>
+      scripts.run({ script: COMMAND, args: [...args, ...more], env: bare, cwd: folder });
+    expect((await run()).code).toBe(2);
+    const { code, stdout } = await run('--env-file', 'account.env');
+    expect(code).toBe(0);
+    expect(stdout).toBe((await millrace(...args)).stdout);
+  });
+
+  it.concurrent.each([
+    [['search', 'coffee', '--out', 'unheard.jsonl'], 0],
+    [['search'], 2],
+  ] as const)('with a closed standard error, %j exits with %i', async (args, code) => {
+    const child = start(...args, ...window);
+    child.stderr?.destroy();
+    expect(await once(child, 'exit')).toEqual([code, null]);
+  });
+
   it.concurrent('names the missing environment variables, and the command of the local service that prints them', async () => {
     const bare = { PATH: process.env.PATH };
     const child = spawn(process.execPath, [COMMAND, 'search', 'tea'], { env: bare, cwd: folder });

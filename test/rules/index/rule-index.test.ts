@@ -41,6 +41,19 @@ describe('the rule index', () => {
     expect(index.match(fieldsOf(postOf('word100 two words100')))).toEqual([]);
   });
 
+  it('does not match a post because of a term of the previous post', () => {
+    // All rules are indexed under the term that they share, so that each is compared with every post.
+    const index = new RuleIndex(dialectOf('historical'), term => (term === 'common' ? 0.1 : 0.5));
+    const rules = Array.from({ length: 100 }, (_, n) =>
+      index.add(parseRule(`common term${n}`).tree!),
+    );
+    const matches = (text: string) => index.match(fieldsOf(postOf(text)));
+    for (const [n, rule] of rules.entries()) {
+      expect(matches(`common term${n}`)).toEqual([rule]);
+      expect(matches('common')).toEqual([]);
+    }
+  });
+
   it('does not match the text of a deleted rule after its slot is reused', () => {
     const index = new RuleIndex(dialectOf('historical'), usualFrequency);
     const matches = (text: string) => index.match(fieldsOf(postOf(text)));

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { account, counts, jobs, preview, replayRules, search } from '../../../src/index.js';
+import { warnOfRules } from '../../../src/rules/language/warn-of-rules.js';
 
 // Every request of this account fails, so the warning must come before the first request.
 const acme = account({
@@ -31,6 +32,16 @@ describe('the warning about a rule', () => {
     for (let i = 0; i < 2; i++) search(acme, { product, query: '#snow OR #ice lang:en' });
     expect(warnings).toHaveLength(1);
     expect(warnings[0]).toMatch(/^RuleWarning: search: .*warning\[R106\].*make it a group/s);
+  });
+
+  it('is emitted again after 10,000 other rules, so that memory does not grow', () => {
+    const warn = (...rules: string[]) => warnOfRules('search', 'search', rules);
+    warn('hoar-frost');
+    warn('hoar-frost');
+    expect(warnings).toHaveLength(1);
+    warn(...Array.from({ length: 10_000 }, (_, n) => `word${n}`));
+    warn('hoar-frost');
+    expect(warnings).toHaveLength(2);
   });
 
   it('shows the affected rule, not the packed query, in a search for many rules', () => {
