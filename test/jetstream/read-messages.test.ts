@@ -197,6 +197,19 @@ describe.skipIf(!hasNatsServer)('messages that a server has lost or stored twice
     expect(second).toMatchObject({ error: undefined, ids: idsOf(2, 4) });
   });
 
+  it('are not reported if the stream has dropped them after `until`', async () => {
+    const stream = await newStream();
+    await store(stream, [
+      [0, 0, 0],
+      [2, 2, 1],
+      [1, 1, 1],
+      [3, 3, 3],
+    ]);
+    await manager.streams.deleteMessage(stream, 3);
+    const { ids, gaps, error } = await readAll(stream, { until: 2, onGap: true });
+    expect({ ids, gaps, error }).toEqual({ ids: idsOf(0, 2), gaps: [], error: undefined });
+  });
+
   it('are not reported again by a reader that starts after the first message', async () => {
     const stream = await newStream();
     await store(stream, [

@@ -1,5 +1,7 @@
 import net from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { createService } from '../../src/service/index.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { COUNTS_PATH, idsOf, local, SEARCH_PATH, teaPosts } from './local-service.js';
 
 describe('start() and stop() of the local service', () => {
@@ -14,6 +16,17 @@ describe('start() and stop() of the local service', () => {
     await first.service.stop();
     await first.service.start(port);
     expect(idsOf((await first.search({ query: 'tea' })).page)).toHaveLength(1);
+  });
+
+  it('leave the state folder to another service if the start fails', async () => {
+    const first = await local();
+    const port = Number(new URL(first.baseUrl).port);
+    const stateFolder = await temporaryFolder();
+    const failed = createService({ stateFolder });
+    await expect(failed.start(port)).rejects.toMatchObject({ code: 'ERR_OPTION' });
+    const second = createService({ stateFolder });
+    await second.start();
+    await second.stop();
   });
 
   it.each([-1, 65_536, 1.5, Number.NaN])('reject for the port %j', async port => {

@@ -275,6 +275,28 @@ describe('a request to the service', () => {
     agent.destroy();
     expect(ports.size).toBe(1);
   });
+
+  it('keeps its connection usable when it is rejected before its body has arrived and a fault hits the response', async () => {
+    const { baseUrl, service } = await local(teaPosts(1));
+    service.faults.plant({ kind: 'flip', atByte: 0 });
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    const send = (body: Buffer) =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const headers = { authorization: AUTHORIZATION };
+        const request = http.request(baseUrl + SEARCH_PATH, { agent, method: 'POST', headers });
+        request.on('error', reject);
+        request.on('response', response => {
+          response.resume().on('end', () => resolve(response.statusCode));
+          if (response.statusCode === 413) request.end(body);
+        });
+        // Without a length, the service notices only here that the body is too long.
+        request.write(body);
+        if (body.length < 1_000) request.end();
+      });
+    expect(await send(Buffer.alloc(300_000, ' '))).toBe(413);
+    expect(await send(Buffer.from('{"query":"tea"}'))).toBe(200);
+    agent.destroy();
+  });
 });
 
 describe('the search rate limit of the local service', () => {
