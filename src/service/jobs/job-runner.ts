@@ -36,7 +36,8 @@ export class JobRunner {
   /** The completed fraction of the state's work, 0 to 1. */
   #progress = 0;
   #queued = false;
-  #deciding = false;
+  /** The decision that is being stored; absent if there is none. */
+  #deciding: Promise<void> | undefined;
   #semaphore: Semaphore | undefined;
   #wakeDecided: (() => void) | undefined;
   readonly #onProgress = (fraction: number) => {
@@ -86,15 +87,17 @@ export class JobRunner {
    * decision is stored.
    */
   async decide(status: 'accepted' | 'rejected', by: string): Promise<boolean> {
+    // Another decision takes effect only once it is stored. If that fails, this one may take effect.
+    while (this.#deciding !== undefined) await this.#deciding.catch(() => {});
     const quoted = this.#job;
     const now = this.#now;
-    if (quoted.status !== 'quoted' || this.expired || this.#deciding) return false;
+    if (quoted.status !== 'quoted' || this.expired) return false;
     const decided: JobRecord = { ...quoted, status, since: now, acceptedBy: by, acceptedAt: now };
-    this.#deciding = true;
+    this.#deciding = this.#dependencies.store.save(decided);
     try {
-      await this.#dependencies.store.save(decided);
+      await this.#deciding;
     } finally {
-      this.#deciding = false;
+      this.#deciding = undefined;
     }
     // The job may have expired during the write.
     if (this.#job !== quoted) return false;

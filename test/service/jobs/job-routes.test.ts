@@ -148,4 +148,11 @@ describe('a decision on a job', () => {
     );
     expect(replies.map(({ status }) => status).sort()).toEqual([200, 400, 400, 400]);
   });
+
+  it('names the status that a concurrent decision has set when it is refused', async () => {
+    const jobs = await localJobs();
+    const uuid = await jobs.bring('quoted');
+    const [, refused] = await Promise.all([jobs.put(uuid, 'accept'), jobs.put(uuid, 'reject')]);
+    expect(refused?.message).toContain("Cannot reject the job: its status is 'accepted'.");
+  });
 });
