@@ -22,10 +22,16 @@ const WRITER = flagsOf(FILE_SINK_OPTIONS, ['workers'], {
   workers: { shownDefault: 'as many as cores' },
 });
 const MATCHER = flagsOf(MATCHER_OPTIONS, ['product']);
+/**
+ * The flags of files for commands that read standard input. They lack `--checkpoint`: standard input has no
+ * cursors and no identity, so a later run with other input would find the checkpoint complete and read
+ * nothing.
+ */
+const INPUT_SINK_FLAGS = SINK_FLAGS.filter(({ name }) => name !== 'checkpoint');
 
 export const writeCommand: Command = {
   usage: 'FILES',
-  flags: SINK_FLAGS.filter(({ name }) => name !== 'out'),
+  flags: INPUT_SINK_FLAGS.filter(({ name }) => name !== 'out'),
   examples: [
     "'out/{tag}/{day}.jsonl.gz' < posts.jsonl",
     'posts.csv --columns id,posted_at,text < posts.jsonl',
@@ -39,7 +45,7 @@ export const writeCommand: Command = {
 
 export const matchCommand: Command = {
   usage: 'RULES.json',
-  flags: [...MATCHER, ...SINK_FLAGS],
+  flags: [...MATCHER, ...INPUT_SINK_FLAGS],
   examples: ['rules.json < posts.jsonl', "rules.json --out '{tag}.jsonl' < posts.jsonl"],
   build: given =>
     pipelineScript([

@@ -96,6 +96,16 @@ describe('the commands of millrace', () => {
     );
   });
 
+  it.each(['write', 'match', 'rules test'])(
+    'refuse --checkpoint for %s, whose next input it would not read',
+    async name => {
+      const { flags = [] } = (await COMMANDS[name]?.load()) ?? {};
+      expect(() => parseFlags(name, flags, ['x', '--checkpoint', 'c.json'])).toThrow(
+        'there is no flag --checkpoint',
+      );
+    },
+  );
+
   it('behave differently with each flag than without it', async () => {
     for (const { name, command } of commands)
       for (const flag of command.flags ?? []) {
