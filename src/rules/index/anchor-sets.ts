@@ -4,77 +4,41 @@ import type { RuleNode } from '../tree.js';
 
 /**
  * A condition that selects posts by their terms, such as `snow`, `#snow` or `lang:en` (see `postTerms`). The
- * condition of a rule selects every post that the rule matches and, unless it is exact, some other posts.
+ * condition of a rule selects every post that the rule matches, and possibly other posts.
  */
 export type TermCondition =
   | { readonly kind: 'term'; readonly term: string }
   | { readonly kind: 'all'; readonly conditions: readonly TermCondition[] }
-  | { readonly kind: 'any'; readonly conditions: readonly TermCondition[] }
-  /** A `not` is allowed only within an `all` that also has a condition of another kind. */
-  | { readonly kind: 'not'; readonly condition: TermCondition };
-
-export interface RuleCondition {
-  /**
-   * The condition that selects the posts to compare with the rule. `undefined` if the rule requires no term.
-   * Every post must then be compared with the rule.
-   */
-  readonly condition: TermCondition | undefined;
-  /**
-   * Whether every selected post matches the rule. If so, selected posts need not be compared with the rule.
-   */
-  readonly exact: boolean;
-}
+  | { readonly kind: 'any'; readonly conditions: readonly TermCondition[] };
 
 /**
- * Returns the condition of a rule: the terms of its clauses, combined like the clauses. A negated condition
- * is included only if it is exact. If it selected more posts than the negated clause matches, the negation
- * would exclude posts that match the rule.
+ * Returns the condition of a rule: the terms of its clauses, combined like the clauses. Negated clauses are
+ * ignored. Returns `undefined` if the rule requires no term. Every post must then be compared with the rule.
  *
  * @example conditionOf(parseRule('snow (has:links OR "new york") -is:retweet').tree, dialectOf('search'))
- * // all of: snow; any of has:links, all of new, york; not is:retweet. Not exact, because of the
- * phrase.
+ * // all of: snow; any of has:links, all of new, york
  */
-export function conditionOf(node: RuleNode, dialect: Dialect): RuleCondition {
+export function conditionOf(node: RuleNode, dialect: Dialect): TermCondition | undefined {
   switch (node.kind) {
-    case 'and':
-      return conditionOfAnd(conjuncts(node), dialect);
+    case 'and': {
+      const conditions = conjuncts(node).flatMap(child => conditionOf(child, dialect) ?? []);
+      return conditions.length === 0 ? undefined : join('all', conditions);
+    }
     case 'or': {
-      const found = node.nodes.map(child => conditionOf(child, dialect));
-      const conditions = found.flatMap(({ condition }) => condition ?? []);
-      if (conditions.length < found.length) return { condition: undefined, exact: false };
-      return { condition: join('any', conditions), exact: found.every(({ exact }) => exact) };
+      const conditions = node.nodes.flatMap(child => conditionOf(child, dialect) ?? []);
+      return conditions.length < node.nodes.length ? undefined : join('any', conditions);
     }
     case 'not':
-      return { condition: undefined, exact: false };
+      return undefined;
     default: {
-      const { required, exact } = clauseTerms(node, dialect);
-      if (required.length === 0) return { condition: undefined, exact: false };
-      return {
-        condition: join(
-          'all',
-          required.map(term => ({ kind: 'term', term })),
-        ),
-        exact,
-      };
+      const { required } = clauseTerms(node, dialect);
+      if (required.length === 0) return undefined;
+      return join(
+        'all',
+        required.map(term => ({ kind: 'term', term })),
+      );
     }
   }
-}
-
-function conditionOfAnd(nodes: readonly RuleNode[], dialect: Dialect): RuleCondition {
-  const positive = nodes.filter(node => node.kind !== 'not');
-  const found = positive.map(node => conditionOf(node, dialect));
-  const conditions = found.flatMap(({ condition }) => condition ?? []);
-  if (conditions.length === 0) return { condition: undefined, exact: false };
-  const negated = nodes
-    .filter(node => node.kind === 'not')
-    .map(({ node }) => conditionOf(node, dialect));
-  const excluded = negated.flatMap(({ condition, exact }): TermCondition[] =>
-    exact && condition !== undefined ? [{ kind: 'not', condition }] : [],
-  );
-  return {
-    condition: join('all', [...conditions, ...excluded]),
-    exact: [...found, ...negated].every(({ exact }) => exact),
-  };
 }
 
 function conjuncts(node: RuleNode): readonly RuleNode[] {
@@ -106,8 +70,6 @@ export function anchorSets(
       );
       return [[...new Set(branches.flat())]];
     }
-    case 'not':
-      return [];
   }
 }
 

@@ -61,7 +61,7 @@ export class RuleAnchors {
   /** Adds a rule. Its terms must already be in the lexicon, and must stay there until the rule is deleted. */
   add(rule: number, block: number, tree: RuleNode, dialect: Dialect): void {
     this.#rules = grown(this.#rules, RULE_INTS * (rule + 1));
-    const { condition } = conditionOf(tree, dialect);
+    const condition = conditionOf(tree, dialect);
     const guess = (term: string) => this.#counts.frequency(this.#lexicon.numberOf(term));
     const sets =
       condition === undefined
