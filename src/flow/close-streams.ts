@@ -50,12 +50,14 @@ export function failureOf(stream: object): { readonly error: unknown } | undefin
 }
 
 /**
- * Refuses a source that was closed. Most closed sources yield no items, as if they were complete.
+ * Refuses a source that was closed, and a Node stream that other code has read to its end. Most of these
+ * yield no items, as if they were complete.
  *
- * @throws OptionError if the source was closed
+ * @throws OptionError if the source was closed or read
  */
 export function refuseClosed(source: object): void {
-  if (states.get(source)?.isClosed) throw usedBefore('source', 'source');
+  const { readableEnded } = source as { readonly readableEnded?: unknown };
+  if (states.get(source)?.isClosed || readableEnded === true) throw usedBefore('source', 'source');
 }
 
 /**

@@ -416,6 +416,12 @@ describe('a stream that was already used', () => {
     await expect(pipeline(source, collect())).rejects.toEqual(again);
   });
 
+  it('is rejected as a source if something else has read it to its end', async () => {
+    const source = Readable.from(['one']);
+    for await (const _ of source);
+    await expect(pipeline(source, collect())).rejects.toEqual(again);
+  });
+
   it('is rejected as a source if it was closed unread', async () => {
     const source = numbers();
     await pipeline(source, take(0), collect());
