@@ -287,6 +287,11 @@ describe('a run with tee()', () => {
       () => tee(files({ path: 'out/x.json' }), { checkpoint: 'out/x.json' }),
       /`path` must differ from the checkpoint/,
     ],
+    [
+      'a checkpoint with the name of an unfinished output',
+      () => tee(files({ path: 'out/x.jsonl' }), { checkpoint: './out/x.jsonl.part' }),
+      /`checkpoint` must not be the name of the unfinished output, got "\.\/out\/x\.jsonl\.part"/,
+    ],
   ])('causes an OptionError when tee() is called with %s', (_, make, message) => {
     expect(make).toThrow(OptionError);
     expect(make).toThrow(message);

@@ -32,6 +32,7 @@ import { withInternals } from '../../flow/internals.js';
 import type { Compression } from '../../gzip/compression.js';
 import { nodeZstd } from '../../gzip/zstd.js';
 import { type FileSystem, nodeFileSystem } from '../../storage/file-system.js';
+import { PART } from '../write/output-names.js';
 import { withSuffix } from '../write/path-function.js';
 import { extensionProblem, parsePathTemplate } from '../write/path-template.js';
 import { ON_FILE_OPTIONS, type OnFileOptions, onFileCaller } from './call-on-file.js';
@@ -251,7 +252,10 @@ export function fileSinkConfig<T>(
   return config;
 }
 
-/** @throws OptionError If the only output of a sink is also a file that the checkpoint uses. */
+/**
+ * @throws OptionError If the only output of a sink, or the name that it has during the run, is also a file
+ * that the checkpoint uses.
+ */
 export function mustDiffer<T>(call: string, config: FileSinkConfig<T>, checkpoint: string): void {
   const only = onlyOutput(config);
   if (only === undefined) return;
@@ -261,6 +265,12 @@ export function mustDiffer<T>(call: string, config: FileSinkConfig<T>, checkpoin
       call,
       'path',
       `must differ from the checkpoint and its temporary and lock files, got ${JSON.stringify(file)}`,
+    );
+  if (path.normalize(checkpoint) === file + PART)
+    throw optionError(
+      call,
+      'checkpoint',
+      `must not be the name of the unfinished output, got ${JSON.stringify(checkpoint)}`,
     );
 }
 
