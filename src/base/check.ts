@@ -173,13 +173,13 @@ export function unknownOption(prefix: string, name: string, known: readonly stri
 }
 
 function mustBe(name: string, expected: string, value: unknown): string {
-  return `\`${name}\` must be ${expected}, got ${shown(value)}`;
+  return `\`${name}\` must be ${expected}, got ${shownValue(value)}`;
 }
 
 /**
  * Shows a value in a message. Long strings are cut, and objects are not shown, because they may hold secrets.
  */
-function shown(value: unknown): string {
+export function shownValue(value: unknown): string {
   if (typeof value === 'string')
     return value.length > 60 ? `${quoted(value.slice(0, 60))}...` : quoted(value);
   if (Array.isArray(value)) return 'an array';

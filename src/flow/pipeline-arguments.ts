@@ -47,7 +47,7 @@ const OPTIONS = {
   progress: special<ProgressDisplay>(
     'how to show what the run has done',
     "'auto', 'bar', 'lines', 'json', 'off' or a function",
-    value => typeof value === 'function' || DISPLAYS.includes(String(value)),
+    value => typeof value === 'function' || (typeof value === 'string' && DISPLAYS.includes(value)),
   ),
   onSummary: func<(summary: RunSummary) => unknown>('called once the run is over'),
 } satisfies OptionTable<PipelineOptions>;

@@ -1,4 +1,4 @@
-import { explained, type OptionTable, oneOf } from '../base/check.js';
+import { explained, type OptionTable, oneOf, shownValue } from '../base/check.js';
 import { didYouMean } from '../base/closest.js';
 import { isRecord } from '../base/record.js';
 import { type Column, type ItemKind, kindOfColumn, type Table } from './column.js';
@@ -99,10 +99,10 @@ function columnProblem(column: unknown): string | undefined {
     Record<string, unknown>
   >;
   if (typeof name !== 'string' || name.trim() === '' || /[\p{Cc}\p{Surrogate}]/u.test(name))
-    return `must have columns with a \`name\`: text that is not empty, without control characters, got ${JSON.stringify(name)}`;
+    return `must have columns with a \`name\`: text that is not empty, without control characters, got ${shownValue(name)}`;
   const called = JSON.stringify(name);
   if (!isColumnType(type))
-    return `must have a \`type\` for ${called}: ${SCALAR_TYPES.join(', ')}, or a list such as list<string>, got ${JSON.stringify(type)}`;
+    return `must have a \`type\` for ${called}: ${SCALAR_TYPES.join(', ')}, or a list such as list<string>, got ${shownValue(type)}`;
   if (typeof value !== 'function')
     return `must have a \`value\` for ${called}: a function that returns it for an item`;
   const [unknown] = Object.keys(others);

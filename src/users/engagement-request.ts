@@ -1,4 +1,4 @@
-import { explained, oneOf, special } from '../base/check.js';
+import { explained, oneOf, shownValue, special } from '../base/check.js';
 import { Secret } from '../base/secret.js';
 import type { AccessToken } from './sign-in-steps.js';
 
@@ -94,7 +94,7 @@ export const ENGAGEMENT_OPTIONS = {
     const known: readonly unknown[] = ENGAGEMENT_TYPES;
     const wrong = Array.isArray(types) ? types.find(type => !known.includes(type)) : types;
     if (Array.isArray(types) && types.length > 0 && wrong === undefined) return undefined;
-    return `must be one or more of ${ENGAGEMENT_TYPES.join(', ')}, got ${JSON.stringify(wrong ?? types)}`;
+    return `must be one or more of ${ENGAGEMENT_TYPES.join(', ')}, got ${shownValue(wrong ?? types)}`;
   }),
   counts: oneOf('the type of counts', ['string', 'number', 'bigint']),
   token: special<UserToken>(

@@ -53,11 +53,14 @@ describe('the arguments of pipeline()', () => {
     await refused('source', () => [], 'argument 1', 'undefined');
   });
 
-  it('cause an OptionError if `progress` is an unknown string', async () => {
-    const options = { progress: 'loud' };
+  it.each([
+    ['an unknown string', 'loud'],
+    ['an array', ['off']],
+    ['an object without a prototype', Object.create(null)],
+  ])('cause an OptionError if `progress` is %s', async (_what, progress) => {
     await refused(
       'progress',
-      flow => [flow, collect(), options],
+      flow => [flow, collect(), { progress }],
       "'lines', 'json', 'off' or a function",
     );
   });

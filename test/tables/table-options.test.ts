@@ -24,6 +24,8 @@ describe('the option `columns`', () => {
     [[own('list<list<string>>', '')], 'must have a `type` for "mine"'],
     [[own('string', '', '')], 'must have columns with a `name`'],
     [[own('string', '', 'a\nb')], 'must have columns with a `name`'],
+    [[own('string', '', unchecked(Math.max))], 'without control characters, got a function'],
+    [[own(unchecked(Math.max), '')], 'such as list<string>, got a function'],
     [[{ name: 'a', type: 'string' }], 'must have a `value` for'],
     [[{ ...own('string', ''), about: 'x' }], 'has an unknown member `about` of "mine"'],
   ])('causes an OptionError if it is %j', (columns, message) => {

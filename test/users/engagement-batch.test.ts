@@ -152,6 +152,7 @@ describe('a request that engagementTotals sends', () => {
     [{ ids: ['1e3'] }, /"1e3"/],
     [{ ids: '1' }, /`ids`/],
     [{ types: ['impressions'] }, /favorites, retweets, replies, got "impressions"/],
+    [{ types: [Math.max] }, /got a function$/],
     [{ types: [] }, /`types`/],
     [{ groupings: {} }, /`groupings`/],
     [{ groupings: { a: {}, b: {}, c: {}, d: {} } }, /one to 3/],
