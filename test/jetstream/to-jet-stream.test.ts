@@ -631,6 +631,29 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(read.toSorted((a, b) => a.n - b.n)).toEqual(items);
   });
 
+  it('stops reading its source while 16 MiB wait for acknowledgements, whatever `maxInFlight` is', async () => {
+    await using node = await startNode();
+    const text = 'x'.repeat(1 << 19);
+    let delivered = 0;
+    const source = new Flow(async function* () {
+      for (; delivered < 64; delivered++) {
+        // The first item was published, so the stream exists.
+        if (delivered === 1) {
+          while ((await idsIn(node)).length === 0) await wait(20);
+          node.pause();
+        }
+        const json = `{"created_at":"Wed Jan 31 23:59:00 +0000 2024","id":${delivered},"text":"${text}"}`;
+        yield { items: [new Activity(Buffer.from(json))] };
+      }
+    });
+    const run = pipeline(source, toJetStream({ ...to(node), create, maxInFlight: 10_000 }));
+    while (delivered < 30) await wait(20);
+    await wait(500);
+    expect(delivered).toBeLessThan(36);
+    node.resume();
+    expect(await run).toMatchObject({ posts: 64 });
+  });
+
   it('drops posts that the source delivers twice', async () => {
     await using node = await startNode();
     const twice = new Flow(async function* () {

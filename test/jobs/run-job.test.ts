@@ -269,6 +269,22 @@ describe('jobs.run', () => {
 describe('jobs.run between two requests for the status', () => {
   setUpServer();
 
+  it('reports each change of the progress once', async () => {
+    const running = { ...JOB, status: 'running', quote: QUOTE };
+    server.script.push(
+      listed(),
+      ...[0, 40, 40, 90].map(percentComplete => json({ ...running, percentComplete })),
+      json({ ...JOB, status: 'rejected' }),
+    );
+    const seen: unknown[] = [];
+    const run = runJob(scriptedAcme({ timing: impatient() }), {
+      ...OPTIONS,
+      onStatus: ({ percentComplete }) => seen.push(percentComplete),
+    });
+    await expect(run).rejects.toBeInstanceOf(JobError);
+    expect(seen).toEqual([0, 40, 90, undefined]);
+  });
+
   it('waits longer each time, and briefly again after the status has changed', async () => {
     const estimating = { ...JOB, status: 'estimating' };
     const replies = [

@@ -1,7 +1,10 @@
 import http from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { DAY, MINUTE } from '../../src/base/time.js';
+import { DWELL, localJobs, POSTS } from './jobs/local-jobs.js';
 import { local, NOW, teaPosts } from './local-service.js';
+import { MemoryArchive } from './memory-archive.js';
 
 const send = (method: string, body?: unknown): RequestInit =>
   body === undefined ? { method } : { method, body: JSON.stringify(body) };
@@ -42,6 +45,23 @@ describe('the control API of the local service', () => {
       await clock('POST', { set: 0, frozen: true });
       expect((await clock('POST', { set: NOW, frozen: false })).frozen).toBe(false);
       expect(Math.abs(service.clock.now() - NOW)).toBeLessThan(DAY);
+    });
+
+    it('moves the clock and responds once jobs have done the work that is then due', async () => {
+      let delayMs = 0;
+      const archive = new MemoryArchive(POSTS);
+      const scan = archive.scan.bind(archive);
+      archive.scan = async function* (...call) {
+        await sleep(delayMs);
+        yield* scan(...call);
+      };
+      const jobs = await localJobs({ archive });
+      const uuid = await jobs.bring('accepted');
+      // This is longer than a request for the job waits.
+      delayMs = 300;
+      const { baseUrl } = jobs.service.addresses();
+      await fetch(`${baseUrl}/_control/clock`, send('POST', { advance: 2 * DWELL }));
+      expect((await jobs.job(uuid)).status).toBe('completed');
     });
 
     it('resets the clock', async () => {

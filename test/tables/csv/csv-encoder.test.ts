@@ -52,4 +52,16 @@ describe('encoded CSV rows', () => {
     });
     expect(String(rows)).toBe(posts.map(post => line(new Activity(post))).join(''));
   });
+
+  it('are complete even if all rows of numbers and times together are longer than the buffer', () => {
+    const columns = ['posted_at', 'favorite_count'] as const;
+    const [post] = POSTS as [Buffer];
+    const encode = CSV_ROWS.create({ columns, invalidValues: 'error', escapesFormulas: false });
+    const line = toCsv([...columns])(new Activity(post));
+    const count = Math.ceil((600 * 1024) / line.length);
+    const rows = encode(add => {
+      for (let row = 0; row < count; row++) add(post, 0, post.length, undefined);
+    });
+    expect(String(rows) === line.repeat(count)).toBe(true);
+  });
 });

@@ -1,4 +1,4 @@
-import { rename, stat, writeFile } from 'node:fs/promises';
+import { rename, stat, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
@@ -85,4 +85,12 @@ describe('LineReader', () => {
       expect(error.message).toContain('has changed since it was indexed. Open the archive again');
     },
   );
+
+  it('rejects with the name of a file that has changed to the same size since it was indexed', async () => {
+    const reader = await readerOf('plain', text);
+    const file = path.join(folder, 'a.json');
+    await writeFile(file, '{"id":2}');
+    await utimes(file, new Date(), new Date('2030-01-01'));
+    await expect(reader.read([within])).rejects.toMatchObject({ code: 'ERR_STORAGE', path: file });
+  });
 });
