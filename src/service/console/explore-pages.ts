@@ -149,7 +149,7 @@ async function resultOf({ product, query, from, to }: Asked, visit: Visit): Prom
   try {
     const parameters = searchParameters(context);
     const request = resolveRequest(product, { ...given, next }, parameters, context);
-    const { posts, next: older, isLate } = await findPage(request, context, signal);
+    const { posts, next: older, reached } = await findPage(request, context, signal);
     const pager =
       (older ?? next) !== undefined &&
       pagerOf(`page ${pages.length + 1}`, [
@@ -159,7 +159,7 @@ async function resultOf({ product, query, from, to }: Asked, visit: Visit): Prom
       ]);
     return html`${next === undefined && (await chartOf(request, visit))}
 <section class="card" aria-labelledby="posts"><h2 id="posts">Posts</h2>
-${posts.length === 0 ? html`<p class="empty">${isLate ? `Not found within ${context.settings.searchTimeoutMs / 1000} s. Choose a shorter window, or continue with older posts.` : older === undefined ? 'None in this window.' : 'None in the newest part of this window.'}</p>` : posts.map(({ activity }) => postView(activity, matchedTerms(query, activity, 'search')))}${pager}</section>
+${posts.length === 0 ? html`<p class="empty">${reached !== undefined ? `Not found within ${context.settings.searchTimeoutMs / 1000} s. Choose a shorter window, or continue with older posts.` : older === undefined ? 'None in this window.' : 'None in the newest part of this window.'}</p>` : posts.map(({ activity }) => postView(activity, matchedTerms(query, activity, 'search')))}${pager}</section>
 <section class="card" aria-labelledby="request"><h2 id="request">This request</h2>${commandsOf(product, given, visit)}</section>`;
   } catch (error) {
     if (!(error instanceof HttpProblem)) throw error;

@@ -10,16 +10,14 @@ import { parseJsonObject, readBody, readDate } from '../http/read-request.js';
 import type { Endpoint, RequestContext } from '../http/router.js';
 import type { Limits } from '../http/service-limits.js';
 import type { ServiceContext } from '../service-context.js';
+import { type CountsEnd, PageEnds, type PostsEnd } from './page-ends.js';
 
 export interface SearchParts {
   readonly context: ServiceContext;
   readonly product: SearchProduct;
   readonly given: GivenParameters;
-  /**
-   * Contains each page of counts that a time limit has cut short. The key is the `next` of the request, and
-   * the value is the window of the page. A repeated request with this `next` then gets the same page.
-   */
-  readonly cutPages: Map<string, Window>;
+  readonly postsEnds: PageEnds<PostsEnd>;
+  readonly countsEnds: PageEnds<CountsEnd>;
 }
 
 /** The parameters that only search or only counts has. */
@@ -74,12 +72,15 @@ export function searchChecks(
   const { settings, quotas } = context;
   const { account, label } = settings;
   const windows = [quotas.window('searchRate'), quotas.window('searchPerMinuteRate')];
-  const cutPages = new Map<string, Window>();
+  const ends = {
+    postsEnds: new PageEnds<PostsEnd>(),
+    countsEnds: new PageEnds<CountsEnd>(),
+  };
   return async incoming => {
     checkAccountAccess(incoming, settings, { product: SEARCH_PRODUCTS, account, label });
     checkRate(windows, rateExceeded('over data and counts requests'));
     const given = await readParameters(incoming);
-    return { context, product: incoming.path.product as SearchProduct, given, cutPages };
+    return { context, product: incoming.path.product as SearchProduct, given, ...ends };
   };
 }
 
@@ -254,9 +255,8 @@ function searchWindow(
 
 /**
  * The content of a `next` token. The service stores nothing for a token, so tokens never expire. The same
- * token returns the same page, with one exception. If a time limit ends a page of posts, the page may end at
- * another post. The `next` in its response then continues from there. A page of counts ends at the same
- * bucket as before, as long as `cutPages` contains its window.
+ * token returns the same page, with one exception: if the service no longer knows where a time limit has ended the
+ * page (see `PageEnds`), the page may end elsewhere. The `next` in its response then continues from there.
  */
 interface NextToken {
   /** The time of the request for the first page, which determines the posts that are old enough to be found. */

@@ -15,14 +15,14 @@ type Bucket = keyof typeof BUCKETS;
 
 export async function countsPage(
   incoming: RequestContext,
-  { context, product, given, cutPages }: SearchParts,
+  { context, product, given, countsEnds }: SearchParts,
 ): Promise<HandlerResponse> {
   const request = resolveRequest(product, given, PARAMETERS, context);
   const { tree, window, parameters, nextAfter } = request;
   const rule = { tree, matches: compileRule(tree, { product: 'search' }) };
   const bucketMs = BUCKETS[parameters.bucket];
   const newestFirst = context.settings.countsOrder === 'descending';
-  const page = { request, rule, context, incoming, bucketMs, newestFirst, cutPages };
+  const page = { request, rule, context, incoming, bucketMs, newestFirst, countsEnds };
   const { buckets, edge } = await countBuckets(page);
   return jsonResponse(200, {
     results: buckets.map(bucket => ({
@@ -59,7 +59,7 @@ interface PageRequest {
   readonly incoming: RequestContext;
   readonly bucketMs: number;
   readonly newestFirst: boolean;
-  readonly cutPages: SearchParts['cutPages'];
+  readonly countsEnds: SearchParts['countsEnds'];
 }
 
 interface CountedPage {
@@ -100,25 +100,22 @@ function spanOf({ request, context, incoming, bucketMs, newestFirst }: PageReque
   return { from, to: Math.min(window.to, latest) };
 }
 
-const MAX_CUT_PAGES = 10_000;
-
 /**
  * Counts a page. Every request with the same `next` gets the same page, even if a time limit would now end the
- * page at another bucket.
+ * page at another bucket. Only a planted fault can end it elsewhere.
  */
 async function countAgain(asked: Window, page: PageRequest): Promise<CountsResult> {
-  const { cutPages } = page;
-  const { next } = page.request;
-  const known = next === undefined ? undefined : cutPages.get(next);
-  if (known !== undefined) return countFound(known, page);
+  const { countsEnds, incoming, request } = page;
+  const { next } = request;
+  const known = () =>
+    incoming.bucketsUntilTimeout === undefined ? countsEnds.get(next) : undefined;
+  const before = known();
+  if (before !== undefined) return countFound(before, page);
   const answer = await countWindow(asked, page);
-  const { from, to } = answer.counted;
-  if (next === undefined || (from === asked.from && to === asked.to)) return answer;
   // While this request waited, another request with the same `next` may have been answered.
-  if (cutPages.has(next)) return countAgain(asked, page);
-  cutPages.set(next, answer.counted);
-  const [oldest = next] = cutPages.keys();
-  if (cutPages.size > MAX_CUT_PAGES) cutPages.delete(oldest);
+  const other = known();
+  if (other !== undefined) return countFound(other, page);
+  countsEnds.set(next, answer.counted);
   return answer;
 }
 

@@ -2,7 +2,12 @@ import { createHash } from 'node:crypto';
 import { formatTimestamp } from '../../base/time.js';
 import type { MatchingRule } from '../../post/activity.js';
 import { compileRule } from '../../rules/match/compile-rule.js';
-import type { ArchivedPost, SortKey } from '../archive/archive.js';
+import {
+  type ArchivedPost,
+  newestFirst,
+  type SearchOptions,
+  type SortKey,
+} from '../archive/archive.js';
 import type { HandlerResponse, RequestContext } from '../http/router.js';
 import type { ServiceContext } from '../service-context.js';
 import {
@@ -12,6 +17,7 @@ import {
   type SearchRequest,
   stringParameter,
 } from './check-search-request.js';
+import { PageEnds, type PostsEnd } from './page-ends.js';
 
 interface DataParameters {
   readonly maxResults: number;
@@ -20,11 +26,11 @@ interface DataParameters {
 
 export async function searchPage(
   incoming: RequestContext,
-  { context, product, given }: SearchParts,
+  { context, product, given, postsEnds }: SearchParts,
 ): Promise<HandlerResponse> {
   const request = resolveRequest(product, given, searchParameters(context), context);
   const { window, parameters } = request;
-  const { posts, next } = await findPage(request, context, incoming.signal);
+  const { posts, next } = await findPage(request, context, incoming.signal, postsEnds);
   const rule = matchingRule(request);
   if (incoming.request.method !== 'HEAD') {
     incoming.countPosts(posts.length);
@@ -72,18 +78,61 @@ export function searchParameters({
   };
 }
 
-interface Page {
+interface Page extends PostsEnd {
   readonly posts: readonly ArchivedPost[];
   readonly next: string | undefined;
-  /** Whether the time limit has ended the page early. */
-  readonly isLate?: boolean;
+  /** Whether the page ends because it is full. */
+  readonly isFull?: boolean;
 }
 
-/** Returns the posts of a page, newest first, and the `next` of the next page. */
+/**
+ * Returns the posts of a page, newest first, and the `next` of the next page.
+ *
+ * @param ends The ends of earlier pages. Every request with the same `next` then gets the same page.
+ */
 export async function findPage(
   request: SearchRequest<DataParameters>,
-  { settings, archive }: ServiceContext,
+  context: ServiceContext,
   signal: AbortSignal,
+  ends = new PageEnds<PostsEnd>(),
+): Promise<Page> {
+  const { next } = request;
+  const known = ends.get(next);
+  if (known !== undefined) return findAgain(known, request, context, signal);
+  const deadlineMs = context.settings.searchTimeoutMs;
+  const page = await findPosts(request, context, { deadlineMs, signal });
+  // While this request waited, another request with the same `next` may have been answered.
+  const other = ends.get(next);
+  if (other !== undefined) return findAgain(other, request, context, signal);
+  ends.set(next, { reached: page.reached });
+  return page;
+}
+
+/** Returns a page that ends where it has ended before. */
+async function findAgain(
+  end: PostsEnd,
+  request: SearchRequest<DataParameters>,
+  context: ServiceContext,
+  signal: AbortSignal,
+): Promise<Page> {
+  const { reached } = end;
+  const page = await findPosts(request, context, { from: reached?.at, signal });
+  if (reached === undefined) return page;
+  const posts = page.posts.filter(post => newestFirst(post, reached) <= 0);
+  // A test may have added posts since then. If the page is full before this position, it ends there.
+  if (page.isFull && posts.length === page.posts.length) return page;
+  return { posts, next: request.nextAfter(reached), reached };
+}
+
+interface FindOptions extends Pick<SearchOptions, 'deadlineMs' | 'signal'> {
+  /** The oldest time to search, if it is later than the start of the page. */
+  readonly from?: number | undefined;
+}
+
+async function findPosts(
+  request: SearchRequest<DataParameters>,
+  { settings, archive }: ServiceContext,
+  { from: oldest = Number.NEGATIVE_INFINITY, deadlineMs, signal }: FindOptions,
 ): Promise<Page> {
   const { tree, window, asOf, after, parameters, nextAfter } = request;
   const { responseSpanMs, searchDelayMs } = settings.limits;
@@ -94,13 +143,15 @@ export async function findPage(
   const matches = compileRule(tree, { product: 'search' });
   const { posts, more, reached } = await (await archive()).search(
     { tree, matches },
-    { from, to },
-    { limit: parameters.maxResults, after, asOf, deadlineMs: settings.searchTimeoutMs, signal },
+    { from: Math.max(from, oldest), to },
+    { limit: parameters.maxResults, after, asOf, deadlineMs, signal },
   );
   const last = posts.at(-1);
-  if (more && last !== undefined)
-    return { posts, next: nextAfter(settings.duplicatesAtPageEdges ? justBefore(last) : last) };
-  if (reached !== undefined) return { posts, next: nextAfter(reached), isLate: true };
+  if (more && last !== undefined) {
+    const next = nextAfter(settings.duplicatesAtPageEdges ? justBefore(last) : last);
+    return { posts, next, isFull: true };
+  }
+  if (reached !== undefined) return { posts, next: nextAfter(reached), reached };
   // A response covers at most 31 days. If the window goes back further, there is a next page, even if this
   // page has no posts.
   return { posts, next: from > window.from ? nextAfter({ at: from, id: '0' }) : undefined };

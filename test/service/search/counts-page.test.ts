@@ -149,6 +149,24 @@ describe('the counts endpoint of the local service', () => {
     }
   });
 
+  it('returns the same whole page for a repeated `next` token, even if the time limit would now end it', async () => {
+    const { pages, counts, archive } = await local(teaPosts(40, { every: DAY, newest: DAY }));
+    const request = { query: 'tea', bucket: 'day', fromDate: '202404010000' };
+    const [first, second] = await pages('counts', request, 'fullarchive');
+    archive.bucketsUntilTimeout = 2;
+    const { page } = await counts({ ...request, next: first?.next }, 'fullarchive');
+    expect(page).toEqual(second);
+  });
+
+  it('ends a repeated page elsewhere if the fault `counts-timeout` is planted', async () => {
+    const { pages, counts, service } = await local(teaPosts(40, { every: DAY, newest: DAY }));
+    const request = { query: 'tea', bucket: 'day', fromDate: '202404010000' };
+    const [first] = await pages('counts', request, 'fullarchive');
+    service.faults.plant({ kind: 'counts-timeout', buckets: 1 });
+    const { page } = await counts({ ...request, next: first?.next }, 'fullarchive');
+    expect(periods(page)).toHaveLength(1);
+  });
+
   it('returns the same page to two requests for a `next` token at the same time', async () => {
     const { counts, archive } = await local(teaPosts(10, { every: DAY, newest: DAY }));
     const request = { query: 'tea', bucket: 'day', fromDate: '202405060000' };

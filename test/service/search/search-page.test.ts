@@ -358,14 +358,39 @@ describe('a search with a time limit', () => {
     expect(late.flatMap(idsOf)).toEqual(whole.flatMap(idsOf));
   });
 
-  it('loses no post if a page that is requested again ends at another post', async () => {
-    const { search, pages, archive } = await local(teaPosts(31));
+  it('returns the same page for a repeated `next` token, even if the time limit would end the page elsewhere', async () => {
+    const { search, archive } = await local(teaPosts(31));
     const request = { query: 'tea', maxResults: 10 };
-    const [first, ...whole] = await pages('search', request);
+    const { next } = (await search(request)).page;
     const found = archive.search.bind(archive);
     const cut = vi.spyOn(archive, 'search');
-    for (const count of [1, 7]) {
+    const endAfter = (limit: number) =>
       cut.mockImplementationOnce(async (rule, window, options) => {
+        if (options.deadlineMs === Number.POSITIVE_INFINITY) return found(rule, window, options);
+        const { posts } = await found(rule, window, { ...options, limit });
+        return { posts, more: false, reached: posts.at(-1) };
+      });
+    endAfter(7);
+    const late = await search({ ...request, next });
+    expect(late.page.results).toHaveLength(7);
+    for (const count of [1, 9, 10]) {
+      endAfter(count);
+      expect((await search({ ...request, next })).text).toBe(late.text);
+    }
+    const whole = await search({ ...request, next: late.page.next });
+    endAfter(1);
+    expect((await search({ ...request, next: late.page.next })).text).toBe(whole.text);
+  });
+
+  it('loses no post if a page that is requested again ends at another post', async () => {
+    const posts = teaPosts(31);
+    const request = { query: 'tea', maxResults: 10 };
+    const [first, ...whole] = await (await local(posts)).pages('search', request);
+    for (const count of [1, 7]) {
+      // A service that has started again no longer knows the ends of pages.
+      const { search, archive } = await local(posts);
+      const found = archive.search.bind(archive);
+      vi.spyOn(archive, 'search').mockImplementationOnce(async (rule, window, options) => {
         const { posts } = await found(rule, window, { ...options, limit: count });
         return { posts, more: false, reached: posts.at(-1) };
       });
@@ -378,6 +403,31 @@ describe('a search with a time limit', () => {
       }
       expect(ids).toEqual(whole.flatMap(idsOf));
     }
+  });
+
+  it('loses no post that was added since the time limit has ended a page', async () => {
+    const posts = Array.from({ length: 31 }, (_, i) => ({
+      text: 'tea',
+      postedAt: NOW - (i + 1) * MINUTE,
+    }));
+    const { search, service } = await local([], {
+      archive: undefined,
+      searchTimeoutMs: 0,
+      posts,
+      postsPerMinute: 0,
+    });
+    const request = { query: 'tea', maxResults: 10 };
+    const all = async (next?: string): Promise<string[]> => {
+      const { page } = await search({ ...request, ...(next !== undefined && { next }) });
+      return [...idsOf(page), ...(page.next === undefined ? [] : await all(page.next))];
+    };
+    const { next } = (await search(request)).page;
+    await all(next);
+    const at = NOW - 20 * MINUTE - SECOND;
+    service.posts.add(Array.from({ length: 15 }, () => ({ text: 'tea', postedAt: at })));
+    const found = await all(next);
+    expect(found).toHaveLength(new Set(found).size);
+    expect(found).toHaveLength(31 + 15 - 10);
   });
 
   it('passes its time limit to the archive', async () => {
