@@ -113,6 +113,12 @@ export class RateWindow {
     if (this.rate.requests !== Number.POSITIVE_INFINITY) this.#times.push(at);
   }
 
+  /** Removes a request that was counted at this time, because it has failed. */
+  uncount(at: number): void {
+    const index = this.#times.indexOf(at);
+    if (index !== -1) this.#times.splice(index, 1);
+  }
+
   /** Removes times outside of the window. Times can be in the future if the clock was set back. */
   #forget(now: number): void {
     const { perMs, byDay } = this.rate;

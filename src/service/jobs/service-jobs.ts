@@ -84,11 +84,12 @@ export class ServiceJobs {
     // The runner is added before the write, so that a concurrent create sees the title and counts
     // this job.
     this.#runners.set(job.uuid, runner);
-    for (const rate of this.creationWindows) rate.count();
+    for (const rate of this.creationWindows) rate.count(now);
     try {
       await this.#shared.store.save(job);
     } catch (error) {
       this.#runners.delete(job.uuid);
+      for (const rate of this.creationWindows) rate.uncount(now);
       throw error;
     }
     this.#start(runner);

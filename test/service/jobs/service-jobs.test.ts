@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { DAY, MINUTE } from '../../../src/base/time.js';
+import { DAY, HOUR, MINUTE } from '../../../src/base/time.js';
 import type { Archive } from '../../../src/service/archive/archive.js';
 import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
 import { temporaryFolder } from '../../temporary-folder.js';
@@ -222,9 +222,10 @@ describe('a service that restarts with its state folder', () => {
     expect((await (await localJobs({ stateFolder })).list()).jobs).toHaveLength(1);
   });
 
-  it('accepts the title of a job again after it could not store that job', async () => {
+  it('counts no job that it could not store, and accepts the title of that job again', async () => {
     const stateFolder = await temporaryFolder();
-    const jobs = await localJobs({ stateFolder });
+    const limits = { jobsPerHourRate: { requests: 1, perMs: HOUR } };
+    const jobs = await localJobs({ stateFolder, limits });
     const [folder, aside] = [join(stateFolder, 'jobs'), join(stateFolder, 'aside')];
     await rename(folder, aside);
     await writeFile(folder, 'This is not a folder');
