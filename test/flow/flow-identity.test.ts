@@ -16,6 +16,7 @@ import { gunzip } from '../../src/operators/gunzip.js';
 import { map } from '../../src/operators/map.js';
 import { matchRules } from '../../src/operators/match-rules.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
+import { sample } from '../../src/operators/sample.js';
 import { take } from '../../src/operators/take.js';
 import { tap } from '../../src/operators/tap.js';
 import type { Activity } from '../../src/post/activity.js';
@@ -294,6 +295,21 @@ describe('the identity of a flow in its checkpoint', () => {
       [{ value: 'rain', tag: 'a' }],
     ].map(rules => JSON.stringify(identityOf(matchRules(rules)(unchecked(source)))));
     expect(new Set(ids).size).toBe(3);
+  });
+
+  it.each<[string, readonly unknown[]]>([
+    ['the count of take()', [take(1), take(2), take(Number.POSITIVE_INFINITY)]],
+    ['the window of dedupe()', [dedupe(), dedupe({ window: 5 })]],
+    ['the key of dedupe()', [dedupe(), dedupe({ key: String })]],
+    ['the ratio of sample()', [sample({ ratio: 0.1 }), sample({ ratio: 0.2 })]],
+    ['the seed of sample()', [sample({ ratio: 0.1 }), sample({ ratio: 0.1, seed: 1 })]],
+    ['`untagged` of routeByTag()', [routeByTag(), routeByTag({ untagged: 'other' })]],
+  ])('differs if %s differs', (_, operators) => {
+    const source = new Flow<Activity>(async function* () {});
+    const identities = operators.map(operator =>
+      JSON.stringify(identityOf((operator as Operator<Activity, unknown>)(source))),
+    );
+    expect(new Set(identities).size).toBe(operators.length);
   });
 
   it('shows which option changed, without options derived from it', () => {

@@ -1,8 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Wait } from '../../src/base/wait.js';
 import { pipeline } from '../../src/flow/pipeline.js';
+import { Progress } from '../../src/flow/progress.js';
 import { collect } from '../../src/sinks/collect.js';
 import { usageRows, usageTable } from '../../src/usage/usage-table.js';
-import { json } from '../http/scripted-server.js';
+import { AT_ONCE_MS } from '../at-once.js';
+import { json, status } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
 import { acme, REPORT, reportOf, server, span } from './scripted-report.js';
 
@@ -44,6 +47,27 @@ describe('the table rows of a usage report', () => {
     expect(rows.map(({ projected }) => projected)).toEqual([null, 1000, null, 200, null, null]);
     expect(rows[2]).toMatchObject({ threshold: 15, thresholdOf: 'requests', alert: null });
     expect(rows[5]).toMatchObject({ threshold: null, thresholdOf: null });
+  });
+
+  it('are not awaited any more after an abort of the run', async () => {
+    server.script.push(() => {});
+    const stop = new AbortController();
+    const run = pipeline(usageRows(acme()), collect(), { signal: stop.signal });
+    await expect.poll(() => server.received.length).toBe(1);
+    stop.abort(new Error('enough'));
+    await expect(run).rejects.toThrow('enough');
+    expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
+  });
+
+  it('let progress show the wait before a request is repeated', async () => {
+    server.script.push(status(503), json(REPORT));
+    const progress = new Progress();
+    const waits: string[] = [];
+    Object.assign(progress, { onWait: ({ reason }: Wait) => void waits.push(reason) });
+    const flow = usageRows(acme({ timing: impatient() }));
+    for await (const _ of flow.batches({ progress }));
+    expect(waits).toContain('retry');
+    expect(progress.received).toBe(6);
   });
 
   it('contain the lowest of several limits', async () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { OptionError } from '../../../src/base/errors.js';
-import type { Activity } from '../../../src/post/activity.js';
+import { Activity } from '../../../src/post/activity.js';
 import { fieldsOf } from '../../../src/post/read-fields.js';
 import { compileRules, type Rule } from '../../../src/rules/index/compile-rules.js';
 import { RuleIndex } from '../../../src/rules/index/rule-index.js';
@@ -192,6 +192,16 @@ describe('an unusual rule in compileRules', () => {
     expect(matcher.match(postOf('東京 snow'))).toHaveLength(1);
     for (const text of ['東 京 snow', '東京snow', '東京, snow', '東 京snow'])
       expect(matcher.match(postOf(text))).toHaveLength(0);
+  });
+
+  it('with a phrase matches a long post that quotes a long post', () => {
+    const filler = 'word '.repeat(700).trim();
+    const quoted = JSON.stringify({ ...JSON.parse(String(postOf(filler).raw)), id_str: '7' });
+    const post = String(postOf(`deep snow ${filler}`).raw);
+    const quoting = new Activity(Buffer.from(post.replace(/}$/, `,"quoted_status":${quoted}}`)));
+    const matcher = compileRules([{ value: '"deep snow"' }]);
+    expect(matcher.match(postOf(`deep snow ${filler}`))).toHaveLength(1);
+    expect(matcher.match(quoting)).toHaveLength(1);
   });
 
   it('without a term to index matches posts without that term', () => {
