@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { HOUR } from '../../src/base/time.js';
 import { DeadlineReader } from '../../src/flow/deadline-reader.js';
 
 function controlled() {
@@ -27,6 +28,17 @@ describe('a reader with a deadline for each value', () => {
     expect(await timed.next(performance.now())).toBe('late');
     give(5);
     expect(await timed.next()).toEqual({ done: false, value: 5 });
+  });
+
+  it('keeps no timer after the value has arrived, so that the process can end', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { input, give } = controlled();
+    const next = new DeadlineReader(input).next(performance.now() + HOUR);
+    expect(vi.getTimerCount()).toBe(1);
+    give(5);
+    expect(await next).toEqual({ done: false, value: 5 });
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   it('closes its input when it is closed before the end of the input', async () => {

@@ -1,6 +1,8 @@
 import { Writable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { Flow, type Sink } from '../../src/flow/flow.js';
+import { withInternals } from '../../src/flow/internals.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import type { RunSummary } from '../../src/flow/progress.js';
 import { compose } from '../../src/operators/compose.js';
@@ -67,4 +69,21 @@ it('a run does not count as written the item at which its sink failed', async ()
   const run = pipeline(numbers(), failing, { onSummary: value => (summary = value) });
   await expect(run).rejects.toThrow('full');
   expect(summary?.written).toBe(3);
+});
+
+it('a run that is aborted ends only when a sink that holds locks has released them', async () => {
+  const stop = new AbortController();
+  let isReleased = false;
+  const locked = async (input: AsyncIterable<number>) => {
+    try {
+      for await (const _ of input) stop.abort(new Error('enough'));
+    } finally {
+      // A run waits 250 ms for a sink without locks.
+      await sleep(500);
+      isReleased = true;
+    }
+  };
+  const sink = withInternals(locked, { holdsLocks: true });
+  await expect(pipeline(numbers(), sink, { signal: stop.signal })).rejects.toThrow('enough');
+  expect(isReleased).toBe(true);
 });

@@ -107,6 +107,17 @@ describe('an error that ends a flow', () => {
     expect(full.cursor).toBeUndefined();
   });
 
+  it('has the last cursor even if batches without a cursor came after it', async () => {
+    const flow = new Flow<number>(async function* () {
+      yield { items: [1], cursor: { source: 'mine', at: 1 } };
+      yield { items: [2] };
+      throw new DataError('bad');
+    });
+    const { items, error } = await failing(flow);
+    expect(items).toEqual([1, 2]);
+    expect(error.cursor).toEqual({ source: 'mine', at: 1 });
+  });
+
   it('keeps the cursor that its source attached', async () => {
     const cursor = { source: 'mine', at: 1 };
     const ends = (error: Error) =>

@@ -5,6 +5,8 @@ import { Gunzip, Gzip } from 'minizlib';
 import { describe, expect, it } from 'vitest';
 import { Flow, perBatch } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
+import { compose } from '../../src/operators/compose.js';
+import { filter } from '../../src/operators/filter.js';
 import { through } from '../../src/operators/through.js';
 import { collect } from '../../src/sinks/collect.js';
 import { range, slow, turn } from './slow-numbers.js';
@@ -282,6 +284,17 @@ describe('an emitter with write() and end() as sink', () => {
     controller.abort('enough');
     await expect(running).rejects.toBe('enough');
     expect(store.aborted).toBe('enough');
+  });
+
+  it('fails with the error that it had before the run, and receives no items', async () => {
+    const store = new Store();
+    const sink = compose(
+      filter<number>(() => true),
+      store,
+    );
+    store.emit('error', new Error('the disk is full'));
+    await expect(pipeline(slow(20).flow, sink)).rejects.toThrow('the disk is full');
+    expect(store.items).toEqual([]);
   });
 
   it('fails if it closes before it has received all items', async () => {

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { readdirSync, readlinkSync } from 'node:fs';
 import promises, {
   mkdir,
   readFile,
@@ -374,6 +375,22 @@ describe('localFiles', () => {
     expect((await contents(localFiles(folder))).length).toBe(1_000);
     expect(most).toBeGreaterThan(1);
     expect(most).toBeLessThan(300);
+  });
+
+  it.skipIf(process.platform !== 'linux')('keeps no file open after it was read', async () => {
+    const openFiles = () => {
+      const links = readdirSync('/proc/self/fd').map(fd => {
+        try {
+          return readlinkSync(`/proc/self/fd/${fd}`);
+        } catch {
+          return '';
+        }
+      });
+      return links.filter(link => link.startsWith(folder));
+    };
+    await write({ 'a.jsonl': '{"a":1}\n', 'b.jsonl': '{"a":2}\n', 'c.jsonl': '' });
+    await contents(localFiles(folder));
+    expect(openFiles()).toEqual([]);
   });
 
   it('opens no file before the first pull', async () => {

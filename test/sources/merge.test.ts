@@ -107,6 +107,19 @@ describe('merge', () => {
     expect((await cursorsOf(flow)).length).toBeGreaterThan(150);
   });
 
+  it('returns as many cursors after a source has delivered 256 batches between its cursors', async () => {
+    const [a, b] = [each(1_050, 21), each(1_000, 1)];
+    const flow = merge(scripted('a', a), scripted('b', b));
+    // `a` has 50 cursors, with 20 batches before each. No more than 256 batches come between two
+    // cursors, so `a` is always read to its next cursor.
+    const cursors = await cursorsOf(flow);
+    const late = cursors.filter(({ merge }) => {
+      const [stand] = merge as readonly [{ readonly step: number } | 'done' | null];
+      return stand === 'done' || (stand?.step ?? 0) > 500;
+    });
+    expect(late.length).toBeGreaterThan(400);
+  });
+
   it('returns no cursor while a source that has no cursors is still open', async () => {
     const flow = merge(scripted('a', each(20, 99)), scripted('b', each(40, 1)));
     const cursors = await cursorsOf(flow);
