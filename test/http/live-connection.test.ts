@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DataError, HttpError, OptionError } from '../../src/base/errors.js';
 import { account } from '../../src/http/account.js';
 import { checkSilence, connectLive, isFinalStatus } from '../../src/http/live-connection.js';
+import { AT_ONCE_MS } from '../at-once.js';
 import { LOGIN } from '../login.js';
 import { ScriptedServer, status } from './scripted-server.js';
 
@@ -45,7 +46,8 @@ describe('a live stream connection', () => {
     const failed = connect();
     await expect(failed).rejects.toBeInstanceOf(DataError);
     await expect(failed).rejects.toMatchObject({ retryable: true });
-    await server.closed();
+    // The connection is closed now, and not when the silence of the service has lasted too long.
+    expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
   });
 
   it('fails with the HTTP status of the response if the service rejects the request', async () => {

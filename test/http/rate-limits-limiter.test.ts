@@ -290,6 +290,26 @@ describe('the rate limits of an account', () => {
     expect(mostIn(starts, MINUTE)).toBe(30);
   });
 
+  it('count the calls of the last minute even if later calls had only a rate per second', async () => {
+    const time = new VirtualTime();
+    const url = new URL('https://shared.test');
+    const starts: number[] = [];
+    const send = async (searchesPerMinute: number | undefined, requests: number) => {
+      const acme = account({ account: 'acme', timing: time, searchesPerMinute }, {});
+      for (let i = 0; i < requests; i++) {
+        (await acme.rateLimiter('search', url).acquire()).responded();
+        starts.push(time.elapsed());
+      }
+    };
+    const all = send(undefined, 30)
+      .then(() => time.sleep(10 * SECOND))
+      .then(() => send(undefined, 1))
+      .then(() => send(30, 1));
+    await time.run();
+    await all;
+    expect(starts.at(-1)).toBeGreaterThanOrEqual(MINUTE);
+  });
+
   it('include the setting `searchesPerMinute`, the requests per minute that the contract allows', async () => {
     const time = new VirtualTime();
     const acme = account({ searchesPerMinute: 3, timing: time }, {});

@@ -93,6 +93,19 @@ describe('sendRequest', () => {
     expect(server.sockets.size).toBe(1);
   });
 
+  it('keeps the idle connection for the next request if it is aborted as soon as it is called', async () => {
+    server.otherwise = json({});
+    const acme = accountFor();
+    await textOf(await get(acme));
+    const stop = new AbortController();
+    const aborted = get(acme, { signal: stop.signal });
+    stop.abort(new Error('enough'));
+    await expect(aborted).rejects.toThrow('enough');
+    await textOf(await get(acme));
+    expect(server.received.length).toBe(2);
+    expect(server.sockets.size).toBe(1);
+  });
+
   it('leaves no connection open after `await using` of the account', async () => {
     server.otherwise = json({});
     const acme = accountFor();

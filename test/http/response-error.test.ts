@@ -1,6 +1,9 @@
 import { gzipSync } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { HttpError } from '../../src/base/errors.js';
+import type { HttpResponse } from '../../src/http/http-message.js';
+import { readErrorBody } from '../../src/http/response-error.js';
+import { unchecked } from '../unchecked.js';
 import { ScriptedServer, status } from './scripted-server.js';
 import {
   accountFor,
@@ -52,6 +55,18 @@ describe('the error for an HTTP error response', () => {
     expect(error.message).toBe(
       `GET ${server.url}/path answered 422 Unprocessable Entity${message && `: ${message}`}`,
     );
+  });
+
+  it('leaves no timer after its body was read, so that the process can end', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const body = async function* () {
+      expect(vi.getTimerCount()).toBe(1);
+      yield Buffer.from('Bad rule');
+    };
+    const response = unchecked<HttpResponse>({ body: body(), close() {} });
+    expect(await readErrorBody(response, undefined)).toBe('Bad rule');
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   it('contains the message in a gzip response body', async () => {

@@ -178,6 +178,15 @@ describe('the replay state machine', () => {
     });
   });
 
+  it('waits until only 4 connections are left in 5 minutes if other processes have made more than 5', () => {
+    const connects = [4.5, 4.25, 4, 3, 2, 1, 0].map(n => NOW - n * MINUTE);
+    expect(machineOf().next(NOW, NOW, connects)).toMatchObject({
+      do: 'wait',
+      ms: MINUTE + SECOND,
+      why: 'connect limit',
+    });
+  });
+
   it('requests older minutes after the service rejects a date near the newest limit', () => {
     const young = { from: NOW - 40 * MINUTE, to: NOW - 32 * MINUTE };
     const machine = machineOf(young);
@@ -224,6 +233,17 @@ describe('the replay state machine', () => {
       return at(machine).do;
     });
     expect(actions).toEqual([...Array.from({ length: 19 }, () => 'wait'), 'give up']);
+  });
+
+  it('gives up after the service has rejected dates 20 times', () => {
+    const window = { from: NOW - 2 * HOUR, to: NOW - HOUR };
+    const machine = machineOf(window);
+    const actions = Array.from({ length: 20 }, () => {
+      machine.datesRefused(window, NOW, NOW, 0.5);
+      return at(machine).do;
+    });
+    expect(actions.slice(0, 19)).not.toContain('give up');
+    expect(actions.at(-1)).toBe('give up');
   });
 
   it('waits for half of the maximum wait if the random jitter is lowest', () => {
@@ -299,6 +319,22 @@ describe('a replay connection that has ended', () => {
     const unprocessedRange = { from: minute(4), to: FIRST.to };
     machine.ended(FIRST, end({ outcome: 'failed', unprocessedRange }), got(7), NOW, 0.5);
     expect(openOf(machine)).toEqual([unprocessedRange]);
+  });
+
+  it('keeps a failed minute apart from a failed range before it of which nothing was delivered', () => {
+    const machine = machineOf();
+    machine.ended(FIRST, end({ outcome: 'failed', activityCount: 0 }), got(0), NOW, 0.5);
+    const second = { from: minute(16), to: minute(32) };
+    const errors = end({ outcome: 'completed_with_errors', minutesFailed: [minute(16)] });
+    machine.ended(second, errors, got(7), NOW, 0.5);
+    // Posts of the failed minute may have been delivered, so its next connection removes duplicates.
+    expect(machine.state.open).toContainEqual({
+      from: minute(16),
+      to: minute(17),
+      mismatches: 0,
+      failures: 1,
+      partial: true,
+    });
   });
 
   it('leaves its range open if it was cut', () => {
