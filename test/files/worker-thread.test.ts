@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Worker } from 'node:worker_threads';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { EngineThread } from '../../src/files/worker-thread.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
@@ -31,6 +31,15 @@ it('a worker thread answers all pending calls before it ends', async () => {
     { value: { byteLength: 22 } },
   ]);
   await expect(thread.ask('decode', [2, file, 0])).rejects.toThrow('ended with code 0');
+});
+
+it('a worker thread leaves no timer after it has ended, so that the process can end', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const ending = new EngineThread(SCRIPT, START).end();
+  expect(vi.getTimerCount()).toBe(1);
+  await ending;
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 it('a worker thread fails and ends if its answer cannot be deserialized', async () => {

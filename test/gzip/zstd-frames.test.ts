@@ -72,6 +72,16 @@ describe('the frames of a zstd file', () => {
     },
   );
 
+  it.each([1, 2, 3])(
+    'are incomplete if the file ends %i bytes into the magic number of a later frame',
+    length => {
+      const frames = new ZstdFrames();
+      const frame = frameOf([{ bytes: Buffer.from('content'), repeat: false }]);
+      for (const _ of frames.push(Buffer.concat([frame, MAGIC.subarray(0, length)])));
+      expect(frames.isComplete).toBe(false);
+    },
+  );
+
   it('are recognized by their first four bytes', () => {
     expect(isZstd(MAGIC)).toBe(true);
     expect(isZstd(SKIPPED)).toBe(true);

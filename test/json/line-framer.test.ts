@@ -172,6 +172,35 @@ describe('the records of LineFramer', () => {
   });
 });
 
+describe('a line larger than maxBytes', () => {
+  const limits = { maxBytes: 10, maxDepth: 100 };
+  const read = async (blocks: readonly string[], maxSkippedBytes?: number) => {
+    const records: Buffer[] = [];
+    let damaged = 0;
+    const onDamaged = () => {
+      damaged++;
+    };
+    const framer = new LineFramer('\n', limits, undefined, { onDamaged, maxSkippedBytes });
+    for (const block of blocks) await framer.push(Buffer.from(block), records);
+    await framer.end(records);
+    return { records: records.map(String), damaged };
+  };
+
+  it('gives no record of its last bytes if they look like an object', async () => {
+    const blocks = ['{"list":["a long text",', '{"a":1}\n{"b":2}\n'];
+    expect(await read(blocks)).toEqual({ records: ['{"b":2}'], damaged: 1 });
+  });
+
+  it('may be followed by more such lines that are together larger than maxSkippedBytes', async () => {
+    const line = ['{"text":"more', 'x'.repeat(20), '"}\n'];
+    const lines = [...line, ...line, ...line, '{"b":2}\n'];
+    expect(await read(lines, 30)).toEqual({ records: ['{"b":2}'], damaged: 3 });
+    await expect(read([...line.toSpliced(1, 0, 'x'.repeat(20))], 30)).rejects.toThrow(
+      'A line has no end within',
+    );
+  });
+});
+
 it('LineFramer names UTF-16 in its error, with and without a byte order mark', async () => {
   for (const text of ['\ufeff{"id":1}\n', '{"id":1}\n']) {
     const [little, big] = [Buffer.from(text, 'utf16le'), Buffer.from(text, 'utf16le').swap16()];

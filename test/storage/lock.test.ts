@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../src/base/errors.js';
 import { thisProcess } from '../../src/base/process-identity.js';
-import { type FileSystem, nodeFileSystem } from '../../src/storage/file-system.js';
+import { type FileSystem, nodeFileSystem, type OpenFile } from '../../src/storage/file-system.js';
 import { takeLock } from '../../src/storage/lock.js';
 import { spawn } from '../child-processes.js';
 import { bySuite } from '../suite.js';
@@ -229,6 +229,28 @@ describe('a file lock', () => {
     await held.release();
     // A handle that is closed has the descriptor -1.
     expect(opened.map(({ fd }) => fd)).toEqual([-1]);
+  });
+
+  it('keeps no file open if its content cannot be written', async () => {
+    let isOpen = false;
+    const full = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+    const open: FileSystem['open'] = async (...args) => {
+      const handle = await nodeFileSystem.open(...args);
+      isOpen = true;
+      return {
+        ...unchecked<OpenFile>({}),
+        write: () => Promise.reject(full),
+        close: async () => {
+          await handle.close();
+          isOpen = false;
+        },
+      };
+    };
+    const fs = { ...nodeFileSystem, open };
+    await expect(takeLock(`${await temporaryFolder()}/run.lock`, { fs })).rejects.toThrow(
+      'The disk is full',
+    );
+    expect(isOpen).toBe(false);
   });
 
   it('tells a holder that did not write in time that another process has taken over', async () => {

@@ -1,6 +1,7 @@
-import { readdir } from 'node:fs/promises';
+import { type FileHandle, open, readdir } from 'node:fs/promises';
+import path from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { StorageError } from '../../src/base/errors.js';
 import { SpoolFile } from '../../src/storage/spool-file.js';
 import { bySuite } from '../suite.js';
@@ -43,6 +44,27 @@ describe('SpoolFile', () => {
     await spool.write([Buffer.from('content')]);
     expect(await readdir(folder)).toEqual([]);
     await spool.close();
+  });
+
+  it('writes the rest of its bytes if the disk accepts only some at first', async () => {
+    const folder = await temporaryFolder();
+    const probe = await open(path.join(folder, 'probe'), 'w');
+    const writev = vi.spyOn(Object.getPrototypeOf(probe) as FileHandle, 'writev');
+    await probe.close();
+    writev.mockImplementation(async function (this: FileHandle, chunks, position) {
+      const [first = new Uint8Array()] = chunks as readonly Uint8Array[];
+      const { bytesWritten } = await this.write(first, 0, 2, position);
+      return { bytesWritten, buffers: chunks };
+    });
+    try {
+      const spool = await SpoolFile.open('a test', folder);
+      await spool.write([Buffer.from('abc'), Buffer.from('def')]);
+      await spool.write([Buffer.from('ghi')]);
+      expect(String(await spool.read(0, 9))).toBe('abcdefghi');
+      await spool.close();
+    } finally {
+      writev.mockRestore();
+    }
   });
 
   it('rejects with a StorageError if the file is shorter than the requested range', async () => {
