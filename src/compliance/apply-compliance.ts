@@ -1,4 +1,4 @@
-import { lstat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import pLimit from 'p-limit';
@@ -80,8 +80,8 @@ export const APPLY_OPTIONS = {
  * files that contain such posts, up to 4 at a time, each atomically. After a crash, every file is either
  * unchanged or finished, and the next run continues with the unchanged files. If nothing new was recorded, a
  * second run changes nothing. Updates the post count in the `info` line at the end of a job file. A rewritten
- * file keeps its compression: gzip, zstd or none. The checkpoints that the sink `files` has written are not
- * changed.
+ * file keeps its compression: gzip, zstd or none. Symbolic links below the folder are not followed. The
+ * checkpoints that the sink `files` has written are not changed.
  *
  * @throws OptionError, StorageError; DataError if a file is damaged. Before any file changes, also throws a
  *   DataError if a file is zstd and Node is older than 22.15, which cannot read zstd.
@@ -168,10 +168,13 @@ function reading<T>(file: string, action: Promise<T>): Promise<T> {
   return withAnyStorageError('read', file, () => action);
 }
 
-/** Lists regular files only. Symbolic links are skipped, because they may point anywhere. */
+/**
+ * Lists regular files only. `folder` may be a symbolic link, but links below it are skipped, because they may
+ * point anywhere.
+ */
 async function filesIn(folder: string, match: (name: string) => boolean): Promise<string[]> {
   await withAnyStorageError('read', folder, async () => {
-    if (!(await lstat(folder)).isDirectory()) throw new Error('it is not a folder');
+    if (!(await stat(folder)).isDirectory()) throw new Error('it is not a folder');
   });
   return filesBelow(folder, {
     match: (name, isRegular) => isRegular && match(name),

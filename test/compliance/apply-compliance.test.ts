@@ -1,7 +1,17 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
-import { mkdir, open, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import {
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import path from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -123,6 +133,24 @@ describe('applyCompliance', () => {
     await applyCompliance(archive, tombstones);
     expect(await readFile(file, 'utf8')).toBe(`${other?.raw}\n`);
   });
+
+  it.skipIf(process.platform === 'win32')(
+    'follows a symbolic link that is the archive folder itself, but no link in it',
+    async () => {
+      const [victim] = posts[0] ?? [];
+      await tombstones.record([ofPost('delete', victim?.id ?? '')]);
+      const link = `${archive}-link`;
+      const outside = `${archive}-outside.jsonl`;
+      await symlink(archive, link);
+      await writeFile(outside, `${victim?.raw}\n`);
+      await symlink(outside, path.join(archive, 'linked.jsonl'));
+      expect(await applyCompliance(link, tombstones)).toMatchObject({
+        files: posts.length,
+        removed: { deleted: 1 },
+      });
+      expect(await readFile(outside, 'utf8')).toBe(`${victim?.raw}\n`);
+    },
+  );
 
   it('masks posts instead of removing them with `mask`, and changes nothing in a second run', async () => {
     const victim = posts[1]?.[0];
