@@ -1,12 +1,14 @@
 import { setMaxListeners } from 'node:events';
 import { abortable, answerOf, LinkedAbort } from '../base/abortable.js';
 import { Channel } from '../base/channel.js';
-import { cursorError } from '../base/check.js';
-import { type DataError, IncompleteError } from '../base/errors.js';
+import { cursorError, optionError } from '../base/check.js';
+import { type DataError, IncompleteError, type OptionError } from '../base/errors.js';
 import {
   type Dates,
   datesOf,
   floorTo,
+  formatTimestamp,
+  HOUR,
   MINUTE,
   mergeRanges,
   SECOND,
@@ -58,6 +60,11 @@ const MAX_WAITING_BYTES = 8 * 2 ** 20;
 const QUIET_MS = 15 * SECOND;
 /** The wait before a failed replay of a gap is repeated, in milliseconds. */
 const RETRY_WAIT_MS = 5 * MINUTE;
+/**
+ * How far `fromDate` may be after the time of the service. It is often the current time of this machine,
+ * whose clock may be ahead.
+ */
+const MAX_AHEAD_MS = HOUR;
 
 export async function* runCompliance(job: ComplianceRun, run: Run): Batches<ComplianceEvent> {
   const { urls } = job;
@@ -106,6 +113,8 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   const connections = urls.map((url, index) =>
     maintainConnection(account, url, signal, {
       connected: at => {
+        if (resume === undefined && job.since !== undefined && job.since > at + MAX_AHEAD_MS)
+          return fail(inFuture(job.since, at));
         gaps.connected(index, at);
         gapFound.wake();
       },
@@ -143,6 +152,14 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
     await Promise.allSettled(work);
     ours.unlink();
   }
+}
+
+function inFuture(since: number, now: number): OptionError {
+  return optionError(
+    'compliance',
+    'fromDate',
+    `must be in the past, but ${formatTimestamp(since)} is after the time of the service, ${formatTimestamp(now)}`,
+  );
 }
 
 interface GapFilling extends ComplianceRun {

@@ -18,6 +18,7 @@ import { Progress } from '../../src/flow/progress.js';
 import { type Account, type AccountOptions, account } from '../../src/http/account.js';
 import type { Timing } from '../../src/http/timing.js';
 import type { ComplianceEvent } from '../../src/post/compliance-event.js';
+import { collect } from '../../src/sinks/collect.js';
 import { files } from '../../src/sinks/files.js';
 import { AT_ONCE_MS } from '../at-once.js';
 import { begin, COMPLETED, info, stream, windowOf } from '../http/live-wire.js';
@@ -391,6 +392,15 @@ describe('compliance()', () => {
     const run = reading({ fromDate: new Date(from) });
     await run.has('7');
     await run.stop();
+  });
+
+  it('rejects a `fromDate` that is more than an hour after the time of the service', async () => {
+    const run = pipeline(compliance(acme(), { folder, fromDate: '2250-01-01' }), collect());
+    await expect(run).rejects.toMatchObject({
+      code: 'ERR_OPTION',
+      option: 'fromDate',
+      message: expect.stringContaining('`fromDate` must be in the past'),
+    });
   });
 
   it('does not replay the part of a gap again that the previous run has fetched', async () => {
