@@ -247,9 +247,9 @@ export class Service extends Server {
   /**
    * Returns the state as JSON: jobs with their files, clock, faults, added posts, injected events, rules, and
    * grants with the users' tokens. Usage, the request log, and the requests counted towards limits are not
-   * included.
+   * included. If the service is not started, jobs, rules and grants are those in its state folder.
    *
-   * @throws StorageError if the files of a job cannot be read.
+   * @throws StorageError if stored state cannot be read, or if another service uses the state folder.
    */
   snapshot(): Promise<Snapshot> {
     return this.#changes(() => snapshotOf(this.#state));

@@ -70,9 +70,16 @@ export abstract class StoredMap<Value, Kept> {
     return this.#values.get(key);
   }
 
-  /** Returns the content of the file, for snapshots. */
-  kept(): Kept {
-    return this.keep(this.all());
+  /**
+   * Returns the content of the file, for snapshots. If the map is not open, reads the file without opening the
+   * map, because another service may change the file later.
+   *
+   * @throws StorageError if the stored values cannot be read.
+   */
+  async kept(): Promise<Kept> {
+    await this.#opened;
+    const stored = this.#opened === undefined ? await this.#read() : undefined;
+    return stored ?? this.keep(this.all());
   }
 
   /**
@@ -107,10 +114,22 @@ export abstract class StoredMap<Value, Kept> {
   }
 
   async #load(): Promise<void> {
-    if (this.#file === undefined) return;
+    await this.#read(kept => this.set(this.restore(kept)));
+  }
+
+  /**
+   * Returns the content of the file; `undefined` if there is none.
+   *
+   * @param use Called with the content. Fails if the content is damaged.
+   */
+  async #read(use: (kept: Kept) => void = () => {}): Promise<Kept | undefined> {
+    if (this.#file === undefined) return undefined;
     try {
       const text = await readIfThere(nodeFileSystem, this.#file);
-      if (text !== undefined) this.set(this.restore(JSON.parse(text) as Kept));
+      if (text === undefined) return undefined;
+      const kept = JSON.parse(text) as Kept;
+      use(kept);
+      return kept;
     } catch (cause) {
       throw anyStorageError(`read ${this.#what} from`, this.#file, cause, {
         otherwise: 'Remove it if it is damaged',

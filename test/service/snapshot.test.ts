@@ -16,7 +16,7 @@ import {
   usage,
 } from '../../src/index.js';
 import { createService, type Service, type ServiceOptions } from '../../src/service/index.js';
-import { STATE_PARTS } from '../../src/service/snapshot.js';
+import { type Snapshot, STATE_PARTS } from '../../src/service/snapshot.js';
 import { afterTests } from '../after-tests.js';
 import { freePorts } from '../jetstream/free-ports.js';
 import { temporaryFolder } from '../temporary-folder.js';
@@ -213,6 +213,25 @@ describe('a snapshot of the local service', () => {
     expect((await stateOf(await serve({ stateFolder }))).jobs).toHaveLength(1);
   });
 
+  it.each(['before it starts', 'after it was stopped'])(
+    'contains what is in the state folder of a service %s',
+    async when => {
+      const stateFolder = await temporaryFolder();
+      const served = await serve({ stateFolder });
+      await change(served);
+      const { jobs: kept, rules, grants } = stateIn(await served.service.snapshot());
+      expect([kept.length, rules.rules.length]).toEqual([1, 1]);
+      await served.service.stop();
+      const stopped =
+        when === 'before it starts'
+          ? createService({ limits: 'relaxed', stateFolder })
+          : served.service;
+      expect(stateIn(await stopped.snapshot())).toMatchObject({ jobs: kept, rules, grants });
+      // The state folder is free for another service.
+      await serve({ stateFolder });
+    },
+  );
+
   it('can be restored before a service starts', async () => {
     const served = await serve();
     await change(served);
@@ -326,3 +345,11 @@ describe('the control API of the local service', () => {
       ).toMatchObject({ status: 200 });
   });
 });
+
+function stateIn({ state }: Snapshot) {
+  return state as {
+    readonly jobs: readonly object[];
+    readonly rules: { readonly rules: readonly object[] };
+    readonly grants: object;
+  };
+}

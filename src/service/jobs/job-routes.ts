@@ -47,6 +47,8 @@ export class JobEndpoints {
   readonly #files: Server;
   #opened: Promise<void> | undefined;
   #loaded: Promise<void> | undefined;
+  /** Resolves when a snapshot no longer reads the state folder, which is locked until then. */
+  #reading: Promise<void> = Promise.resolve();
 
   /** @param url Returns the URL of the service, once it is started. */
   constructor(context: ServiceContext, url: () => string) {
@@ -92,13 +94,22 @@ export class JobEndpoints {
    * the jobs from the state folder.
    */
   #load(): Promise<void> {
-    this.#loaded ??= this.jobs.open();
+    this.#loaded ??= this.#reading.then(() => this.jobs.open());
     return this.#loaded;
   }
 
-  /** Returns all jobs with their files. @throws StorageError */
-  kept(): Promise<readonly KeptJob[]> {
-    return this.jobs.kept();
+  /** Returns all jobs with their files, also if the service is not started. @throws StorageError */
+  async kept(): Promise<readonly KeptJob[]> {
+    if (this.#loaded !== undefined) {
+      await this.#loaded;
+      return this.jobs.kept();
+    }
+    const kept = this.jobs.keptInFolder();
+    this.#reading = kept.then(
+      () => {},
+      () => {}, // the caller gets the error
+    );
+    return kept;
   }
 
   /** Replaces all jobs with the jobs that `kept` has returned, or with none. @throws StorageError */

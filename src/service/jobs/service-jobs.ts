@@ -120,9 +120,28 @@ export class ServiceJobs {
   }
 
   /** Returns all jobs with the bytes of their files. `add` accepts them, also in another `ServiceJobs`. */
-  async kept(): Promise<readonly KeptJob[]> {
+  kept(): Promise<readonly KeptJob[]> {
+    return this.#withBytes(this.#runners.values());
+  }
+
+  /**
+   * Returns the jobs in the state folder without continuing them, for a service that is not open. The folder
+   * is then free for another service again.
+   *
+   * @throws StorageError if the jobs cannot be read, or another service uses the folder.
+   */
+  async keptInFolder(): Promise<readonly KeptJob[]> {
+    const { store } = this.#shared;
+    try {
+      return await this.#withBytes(await store.load());
+    } finally {
+      await store.close();
+    }
+  }
+
+  async #withBytes(jobs: Iterable<StoredJob>): Promise<readonly KeptJob[]> {
     const kept: KeptJob[] = [];
-    for (const { job, files } of this.#runners.values()) {
+    for (const { job, files } of jobs) {
       const keptFiles: KeptFile[] = [];
       for (const file of job.gone ? [] : files) {
         const bytes = await readFile(await this.dataFile(job, file.segment));

@@ -266,7 +266,7 @@ export class OAuthProvider {
   }
 
   /** @internal Replaces the grants of all users, and ends pending sign-ins. @throws StorageError */
-  replace(kept?: ReturnType<Grants['kept']>): Promise<void> {
+  replace(kept?: Awaited<ReturnType<Grants['kept']>>): Promise<void> {
     this.#requests.clear();
     return this.#grants.replace(kept);
   }
