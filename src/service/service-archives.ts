@@ -99,8 +99,9 @@ export class ServiceArchives {
 }
 
 /**
- * Returns an archive without the posts that compliance events hide. Counts include hidden posts, because the
- * service counts posts at the time when they were posted and ignores later deletions.
+ * Returns an archive without the posts that compliance events hide, and without the locations that they remove.
+ * Counts include hidden posts and removed locations, because the service counts posts at the time when they were
+ * posted.
  */
 export function visibleArchive(
   archive: Archive,
@@ -108,7 +109,11 @@ export function visibleArchive(
   now: () => number,
 ): Archive {
   const visible = (posts: readonly ArchivedPost[], asOf: number) =>
-    compliance.hidesNothing ? posts : posts.filter(post => !compliance.hides(post, asOf));
+    compliance.hidesNothing
+      ? posts
+      : posts
+          .filter(post => !compliance.hides(post, asOf))
+          .map(post => compliance.scrubbed(post, asOf));
   return {
     format: archive.format,
     author: archive.author && (handle => archive.author?.(handle)),
@@ -133,7 +138,10 @@ export function visibleArchive(
           signal,
         };
         const { posts, more, reached } = await archive.search(rule, window, missing);
-        found.push(...visible(posts, asOf));
+        const unchanged = new Set(posts);
+        // A post whose location was removed may no longer match. Only counts then include it.
+        for (const post of visible(posts, asOf))
+          if (unchanged.has(post) || rule.matches(post.activity)) found.push(post);
         if (!more || found.length === limit) return { posts: found, more, reached };
         cursor = posts.at(-1);
       }

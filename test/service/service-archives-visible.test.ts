@@ -137,3 +137,56 @@ describe('a post that a compliance event hides in the local service', () => {
     expect(service.compliance.hidesNothing).toBe(true);
   });
 });
+
+describe('a scrub_geo event of the local service', () => {
+  const scrub = (id: string) =>
+    `{"scrub_geo":{"user_id":7,"user_id_str":"7","up_to_status_id":${id},"up_to_status_id_str":"${id}","timestamp_ms":"${NOW}"}}`;
+  const posts = hourOfPosts().map(post => {
+    const json = String(post.activity.raw).replace(
+      '"lang"',
+      '"coordinates":{"type":"Point","coordinates":[10.7,59.9]},"lang"',
+    );
+    const activity = new (Object.getPrototypeOf(post.activity).constructor)(Buffer.from(json));
+    return { ...post, activity };
+  });
+  const query = (kind: string, text: string) =>
+    `/search/30day/accounts/local/dev${kind}.json?query=${encodeURIComponent(text)}`;
+
+  it('removes locations from search and replay, but not from counts', async () => {
+    const { service, addresses, see, replayPath, addRules } = await localStreams(posts);
+    const ask = async (path: string) => {
+      const headers = { authorization: AUTHORIZATION };
+      return (await (await fetch(addresses.baseUrl + path, { headers })).json()) as {
+        readonly results: readonly Record<string, unknown>[];
+        readonly totalCount: number;
+      };
+    };
+    const found = async () =>
+      (await ask(`${query('', 'tea has:geo')}&maxResults=500`)).results.map(post => post.id_str);
+    await addRules({ value: 'tea has:geo' });
+    expect(await found()).toHaveLength(60);
+    service.compliance.inject(scrub(idOf(39)));
+    expect(await found()).toEqual(Array.from({ length: 20 }, (_, i) => idOf(59 - i)));
+    const { results } = await ask(`${query('', 'tea')}&maxResults=500`);
+    expect(results.filter(post => post.coordinates === null)).toHaveLength(40);
+    expect((await ask(query('/counts', 'tea has:geo'))).totalCount).toBe(60);
+    const { messages } = await see(replayPath('rulestream'));
+    expect(idsIn(messages)).toHaveLength(20);
+  });
+
+  it('does not change the pages of an earlier request', async () => {
+    const { service, addresses } = await localStreams(posts);
+    const ask = async (next = '') => {
+      const headers = { authorization: AUTHORIZATION };
+      const path = `${query('', 'tea has:geo')}&maxResults=10${next}`;
+      return (await (await fetch(addresses.baseUrl + path, { headers })).json()) as {
+        readonly next: string;
+      };
+    };
+    const next = `&next=${encodeURIComponent((await ask()).next)}`;
+    const page = await ask(next);
+    service.clock.advance(MINUTE);
+    service.compliance.inject(scrub(idOf(59)));
+    expect(await ask(next)).toEqual(page);
+  });
+});

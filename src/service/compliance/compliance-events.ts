@@ -3,6 +3,7 @@ import type { Archive, ArchivedPost } from '../archive/archive.js';
 import type { Clock } from '../clock.js';
 import { type GeneratedEvent, GeneratedEvents, type PrintedEvent } from './generated-events.js';
 import { InjectedEvents } from './injected-events.js';
+import { withoutScrubbedGeo } from './scrub-geo.js';
 
 export interface ComplianceParts {
   readonly clock: Clock;
@@ -65,8 +66,8 @@ export class Compliance {
 
   /**
    * Injects an event. Connected clients receive it immediately, and later replays of the stream include it.
-   * Search, jobs and replays no longer return the posts that the event removes, but counts still include
-   * them.
+   * Search, jobs and replays no longer return the posts or the locations that the event removes, but counts
+   * still include them.
    *
    * @param event An object, or its exact JSON, because ids may be too long for numbers.
    * @param at The time of the event in epoch milliseconds; by default the current time of the service's
@@ -107,6 +108,18 @@ export class Compliance {
       (original !== undefined &&
         this.#hides(original.id, original.postedAt.getTime(), original.author.id, false, asOf))
     );
+  }
+
+  /**
+   * Returns a post without the locations that its authors have removed by a time. Returns the same object if
+   * nothing was removed.
+   */
+  scrubbed(post: ArchivedPost, asOf: number): ArchivedPost {
+    if (this.#injected.scrubsNothing) return post;
+    const activity = withoutScrubbedGeo(post.activity, userId =>
+      this.#injected.scrubbedUpTo(userId, asOf),
+    );
+    return activity === post.activity ? post : { ...post, activity };
   }
 
   get hidesNothing(): boolean {

@@ -11,6 +11,12 @@ interface Change {
   readonly hides: boolean;
 }
 
+interface Scrub {
+  readonly at: number;
+  /** The id of the newest post that loses its location. */
+  readonly upTo: bigint;
+}
+
 type Fields = Readonly<Record<string, unknown>>;
 
 /** The kinds of events that hide a post or all posts of a user, and the kinds that undo this. */
@@ -30,6 +36,8 @@ export class InjectedEvents {
   readonly #events: PrintedEvent[] = [];
   /** For each post and user, by kind and id, the events that hide it or show it again. */
   readonly #changes = new Map<string, Change[]>();
+  /** For each user, the events that remove the locations of posts. */
+  readonly #scrubs = new Map<string, Scrub[]>();
 
   get isEmpty(): boolean {
     return this.#events.length === 0;
@@ -58,7 +66,26 @@ export class InjectedEvents {
         changes.sort((a, b) => a.at - b.at);
       }
     }
+    const upTo = kind === 'scrub_geo' ? idOf(body, 'up_to_status_id') : undefined;
+    if (user !== undefined && upTo !== undefined && /^\d+$/.test(upTo))
+      getOrMake(this.#scrubs, user, () => []).push({ at, upTo: BigInt(upTo) });
     return added;
+  }
+
+  get scrubsNothing(): boolean {
+    return this.#scrubs.size === 0;
+  }
+
+  /**
+   * Returns the id of the newest post of a user whose location was removed by a time; `undefined` if no post has
+   * lost its location.
+   */
+  scrubbedUpTo(userId: string, asOf: number): bigint | undefined {
+    const [newest] = (this.#scrubs.get(userId) ?? [])
+      .filter(({ at }) => at <= asOf)
+      .map(({ upTo }) => upTo)
+      .sort((a, b) => (a < b ? 1 : -1));
+    return newest;
   }
 
   within({ from, to }: Window): readonly PrintedEvent[] {
