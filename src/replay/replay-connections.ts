@@ -97,48 +97,53 @@ export async function* replayConnections(
   // The service's clock is known only after a response to this run. An earlier response to the account is not
   // used, because the clock may have changed since then.
   const { responses } = clock;
-  while (true) {
-    signal.throwIfAborted();
-    const made = await connects();
-    const isKnown = clock.isKnownSince(responses);
-    if (isKnown) refuseFarAhead('replay', window, clock.now());
-    const action = machine.next(timing.now(), isKnown ? clock.now() : undefined, made);
-    if (action.do === 'done') return;
-    if (action.do === 'give up') throw new GaveUp(failure ?? new Error('no reason was given'));
-    if (unreported && failure !== undefined) {
-      const waitMs = action.do === 'wait' ? action.ms : 0;
-      await answerOf(onRetry?.({ error: failure, attempts, waitMs }), signal);
-    }
-    unreported = false;
-    if (action.do === 'wait') {
-      const wait = waits.begin(action, failure, attempts);
-      if (wait !== undefined) {
-        const leftMs = await estimate();
-        await answerOf(onWait?.({ ...wait, leftMs }), signal);
+  try {
+    while (true) {
+      signal.throwIfAborted();
+      const made = await connects();
+      const isKnown = clock.isKnownSince(responses);
+      if (isKnown) refuseFarAhead('replay', window, clock.now());
+      const action = machine.next(timing.now(), isKnown ? clock.now() : undefined, made);
+      if (action.do === 'done') return;
+      if (action.do === 'give up') throw new GaveUp(failure ?? new Error('no reason was given'));
+      if (unreported && failure !== undefined) {
+        const waitMs = action.do === 'wait' ? action.ms : 0;
+        await answerOf(onRetry?.({ error: failure, attempts, waitMs }), signal);
       }
-      await timing.sleep(stepMs(action), signal);
-      continue;
+      unreported = false;
+      if (action.do === 'wait') {
+        const wait = waits.begin(action, failure, attempts);
+        if (wait !== undefined) {
+          const leftMs = await estimate();
+          await answerOf(onWait?.({ ...wait, leftMs }), signal);
+        }
+        await timing.sleep(stepMs(action), signal);
+        continue;
+      }
+      waits.end();
+      const { range } = action;
+      attempts++;
+      const spool = new ReplaySpool(folder, maxMemory);
+      spools.add(spool);
+      const wasInParts = isInParts(machine.state, range);
+      const received = await tryRange(run, range, spool);
+      if (received instanceof MillraceError) {
+        failure = received;
+        unreported = true;
+        spools.delete(spool);
+        await spool.close();
+        continue;
+      }
+      failure = undefined;
+      attempts = 0;
+      const { state } = machine;
+      const inParts = wasInParts || isInParts(state, range);
+      await estimate();
+      yield { spool, state, damaged: received.damaged, inParts };
     }
+  } finally {
+    // The reader may stop during a wait.
     waits.end();
-    const { range } = action;
-    attempts++;
-    const spool = new ReplaySpool(folder, maxMemory);
-    spools.add(spool);
-    const wasInParts = isInParts(machine.state, range);
-    const received = await tryRange(run, range, spool);
-    if (received instanceof MillraceError) {
-      failure = received;
-      unreported = true;
-      spools.delete(spool);
-      await spool.close();
-      continue;
-    }
-    failure = undefined;
-    attempts = 0;
-    const { state } = machine;
-    const inParts = wasInParts || isInParts(state, range);
-    await estimate();
-    yield { spool, state, damaged: received.damaged, inParts };
   }
 }
 

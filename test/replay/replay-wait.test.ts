@@ -90,6 +90,25 @@ describe('a wait of a replay', () => {
     expect(waits.every(({ waitMs }) => waitMs > 0)).toBe(true);
   });
 
+  it('is no longer shown after the reader of the replay stops', async () => {
+    const from = floorTo(MINUTE, Date.now() - 20 * MINUTE);
+    const window = { from, to: from + 5 * MINUTE };
+    server.otherwise = judgedReplay(wirePosts(window), timing.now);
+    const progress = new Progress();
+    const stop = new AbortController();
+    timing.sleep = () => {
+      expect(progress.wait).toMatchObject({ reason: 'too recent' });
+      stop.abort(new Error('enough'));
+      return Promise.reject(stop.signal.reason);
+    };
+    const { signal } = stop;
+    const read = async () => {
+      for await (const _ of posts(window).batches({ progress, signal }));
+    };
+    await expect(read()).rejects.toThrow('enough');
+    await expect.poll(() => progress.wait).toBe(undefined);
+  });
+
   it('is replaced by an error if `toDate` is more than 366 days ahead of the service', async () => {
     const far = { ...past(2), to: Date.now() + 367 * DAY };
     const of = acme({ serviceTime: timing.now });
