@@ -321,6 +321,7 @@ describe('compliance()', () => {
     const flow = compliance(acme(), { folder, until: 'caught up', fromDate, timings });
     for await (const _ of flow.batches({ progress }));
     expect(shown).toContain(5 * MINUTE);
+    expect(progress.wait).toBeUndefined();
   });
 
   it("with until: 'caught up' does not end while a partition has no connection", async () => {
@@ -473,6 +474,16 @@ describe('compliance()', () => {
       expect(await readFile(path.join(folder, 'events.jsonl'), 'utf8')).toContain('"id_str":"1"');
     },
   );
+
+  it('delivers newer cursors while only heartbeats arrive', async () => {
+    service.keepAlive(timing);
+    const began = timing.now();
+    const run = reading();
+    const until = () => Date.parse(String(run.cursor()?.until));
+    await expect.poll(until, { timeout: 20_000 }).toBeGreaterThan(began + MINUTE);
+    expect(run.ids).toEqual([]);
+    await run.stop();
+  });
 
   it('reports a gap instead of filling it if `backfill` is false', async () => {
     const gaps: ComplianceGap[] = [];

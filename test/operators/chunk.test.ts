@@ -10,6 +10,7 @@ import { all, until } from '../json/cut.js';
 import { itemsOf, type Step, scripted, withCrashes } from '../sources/scripted-source.js';
 import { bySuite } from '../suite.js';
 import { unchecked } from '../unchecked.js';
+import { source } from './batches.js';
 
 const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.record({
@@ -160,6 +161,15 @@ describe('chunk', () => {
     expect(most).toBe(2);
     const kept = await withCrashes(sums(chunk<string>(4)(scripted('a', each(5, 4)))), [2, 1]);
     expect(kept.join(' ')).toBe(names.join(' '));
+  });
+
+  it('closes its source when its reader stops', async () => {
+    const state = { read: 0, open: 0, closed: 0 };
+    for await (const items of chunk<number>(1)(source([[1], [2], [3]], state))) {
+      expect(items).toEqual([1]);
+      break;
+    }
+    expect(state).toMatchObject({ open: 1, closed: 1 });
   });
 
   it('throws an OptionError for a wrong count or wait', () => {

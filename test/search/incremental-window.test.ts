@@ -150,6 +150,11 @@ it('nextWindow reports a gap only if the last run ended before the oldest minute
   await expect(nextAfter(before)).rejects.toThrow(IncompleteError);
 });
 
+it('nextWindow continues at the end of the last run for fullarchive, however long ago that is', async () => {
+  const window = await nextAfter('202401010000', { product: 'fullarchive' });
+  expect(window.fromDate).toBe('202401010000');
+});
+
 it.each([
   [MINUTE, '202404081232'],
   [HOUR, '202404081300'],

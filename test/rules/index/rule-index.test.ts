@@ -1,7 +1,8 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { fieldsOf } from '../../../src/post/read-fields.js';
 import { compileRules } from '../../../src/rules/index/compile-rules.js';
+import { IntPool } from '../../../src/rules/index/int-arrays.js';
 import { RuleIndex } from '../../../src/rules/index/rule-index.js';
 import { usualFrequency } from '../../../src/rules/index/term-frequency.js';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
@@ -29,6 +30,8 @@ describe('the rule index', () => {
   });
 
   it('frees all memory of deleted rules', () => {
+    const allocate = vi.spyOn(IntPool.prototype, 'allocate');
+    const free = vi.spyOn(IntPool.prototype, 'free');
     const index = new RuleIndex(dialectOf('historical'), usualFrequency);
     const rules: number[] = [];
     for (let i = 0; i < 5_000; i++) {
@@ -36,6 +39,8 @@ describe('the rule index', () => {
       if (i >= 10) index.delete(rules[i - 10]!);
     }
     expect(index.terms).toBe(2 * 10 + 2);
+    expect(allocate.mock.calls.length - free.mock.calls.length).toBeLessThan(100);
+    vi.restoreAllMocks();
     expect(new Set(rules).size).toBe(11);
     expect(index.match(fieldsOf(postOf('word4995 two words4995')))).toEqual([rules[4_995]]);
     expect(index.match(fieldsOf(postOf('word100 two words100')))).toEqual([]);
