@@ -75,6 +75,31 @@ describe.skipIf(!hasNatsServer)(
       );
     });
 
+    it('counts the bytes of all messages, even if they were not acknowledged when the commit began', async () => {
+      const subject = `posts-${++streams}`;
+      const to = { connection: connecting(node.url), stream: subject, subject };
+      const sink = toJetStream({ ...to, create: { maxBytes: 4 << 20 }, commitIntervalMs: 0 });
+      const stop = new AbortController();
+      const source = (end: () => unknown) =>
+        numberedSource({ total: 100, size: 50, before: from => from === 50 && end() });
+      const stopped = pipeline(
+        source(async () => {
+          await committed(subject, 50);
+          stop.abort(new Error('stopped'));
+        }),
+        sink,
+        { signal: stop.signal },
+      );
+      await expect(stopped).rejects.toThrow('stopped');
+      const posts = numberedPosts(0, 100);
+      const bytes = posts.reduce((sum, { raw }) => sum + raw.length, 0);
+      const result = await pipeline(
+        source(() => {}),
+        sink,
+      );
+      expect(result).toEqual({ posts: 100, messages: 100, bytes });
+    });
+
     it('recognizes the message that was acknowledged while a commit waited for the previous one', async () => {
       const subject = `posts-${++streams}`;
       const to = { connection: connecting(node.url), stream: subject, subject };

@@ -1,4 +1,4 @@
-import { readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { CheckpointFile } from '../../../src/sinks/commit/checkpoint-file.js';
@@ -276,6 +276,24 @@ it('the largest output files are flushed until half of the memory is free', asyn
   expect(outputs.full).toBe(true);
   await outputs.relieve();
   expect(filled.map(({ heldBytes }) => heldBytes)).toEqual([30, 0, 60]);
+  await outputs.close();
+});
+
+it('a file that was begun during a commit stays a .part file when the files of the commit get their names', async () => {
+  const folder = await temporaryFolder();
+  const limits = { maxHeldBytes: 1e9, committedBytes: 1e9, committedItems: 1e9 };
+  const outputs = outputsIn(folder, nodeFileSystem, { ...heldFormat, wholeFiles: limits });
+  const add = async (name: string) => {
+    outputs.open(path.join(folder, name)).add(Buffer.from('item'));
+    await outputs.begin();
+  };
+  await add('first.bin');
+  await outputs.settle();
+  await add('second.bin');
+  outputs.flush();
+  await outputs.open(path.join(folder, 'second.bin')).fileFor(0).idle();
+  await outputs.nameFiles();
+  expect((await readdir(folder)).toSorted()).toEqual(['first.bin', 'second.bin.part']);
   await outputs.close();
 });
 
