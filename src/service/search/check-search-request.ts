@@ -247,7 +247,9 @@ function searchWindow(
   const from = given('fromDate');
   // The window ends at the exact second. Only the window that the response repeats is floored to the minute.
   const to = given('toDate') ?? asOf;
-  if (problems.length === before && from !== undefined && from >= to)
+  // A `fromDate` of this very instant is valid: the window up to now is empty.
+  const isEmpty = from === to && dates.toDate === undefined;
+  if (problems.length === before && from !== undefined && from >= to && !isEmpty)
     problems.push("Invalid date for query parameter 'fromDate'. It must be before 'toDate'.");
   const thirtyDaysBefore = Math.max(floorTo(MINUTE, to - 30 * DAY), earliest);
   return { from: from ?? thirtyDaysBefore, to };

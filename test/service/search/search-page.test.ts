@@ -41,6 +41,16 @@ describe('the dates of a search of the local service', () => {
     });
   });
 
+  it.each([0, 1])('may start at the minute that began %d ms before the request', async ms => {
+    const { search, counts, service } = await local();
+    service.clock.set(TODAY + ms);
+    const request = { query: 'tea', fromDate: formatTimestamp(TODAY) };
+    const { status, page } = await search(request);
+    expect([status, page.results, page.next]).toEqual([200, [], undefined]);
+    const { page: counted } = await counts({ ...request, bucket: 'minute' });
+    expect([counted.totalCount, counted.next]).toEqual([0, undefined]);
+  });
+
   it('start 30 days before toDate if only toDate is given', async () => {
     const to = TODAY - 400 * DAY;
     const { search } = await local([
