@@ -218,13 +218,13 @@ export class LineFramer implements Framer<Buffer> {
     if (from === 0 && isUtf16(rest)) return error(`${UTF_16}: ${excerpt(rest)}`);
     if (isTooDeep === true)
       return error(`A line is nested deeper than ${this.#maxDepth}${this.#option('maxDepth')}`);
+    let advice = '';
+    if (rest[0] === OPEN_ARRAY) advice = 'jsonArray() reads a document that is an array';
     if (isLast && from === 0)
-      return error(`The last line is cut short, or is not JSON: ${excerpt(rest)}`);
+      return error(`The last line is cut short, or is not JSON: ${excerpt(rest)}`, advice);
     if (from > 0)
       return error(`Expected one JSON object on a line, but more follows: ${excerpt(rest)}`);
-    let advice = '';
     if (rest[0] === OPEN_OBJECT) advice = `It is not valid JSON from byte ${wrongAt - start} on`;
-    if (rest[0] === OPEN_ARRAY) advice = 'jsonArray() reads a document that is an array';
     return error(`Expected a JSON object on each line: ${excerpt(rest)}`, advice);
   }
 

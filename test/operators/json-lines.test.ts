@@ -254,6 +254,16 @@ describe('jsonLines', () => {
     }
   });
 
+  it.each(['[{"a":1},{"a":2}]', '[{"a":1},{"a":2}]\n', '[\n{"a":1}\n]'])(
+    'names jsonArray() in the error for the array %j',
+    async text => {
+      const { error } = await until(jsonLines()(blocks([Buffer.from(text)])));
+      expect(error).toMatchObject({
+        message: expect.stringContaining('jsonArray() reads a document that is an array'),
+      });
+    },
+  );
+
   it('throws an OptionError for wrong options', () => {
     expect(() => jsonLines({ maxBytes: 0 })).toThrow(OptionError);
     expect(() => jsonLines({ maxDepth: 1.5 })).toThrow(OptionError);
