@@ -1,12 +1,25 @@
 import { isUtf8 } from 'node:buffer';
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
+import { refusePromise } from '../base/abortable.js';
 import { StorageError } from '../base/errors.js';
 import { firstBytes } from './file-system.js';
 import { NOT_UTF8, withAnyStorageError } from './storage-error.js';
 
 const DOT = 0x2e;
 const SLASH = Buffer.from('/');
+
+/**
+ * Wraps the option `match` of a call. A promise is refused, because a promise is truthy and would select every
+ * file.
+ */
+export function matchOf(call: string, match: (name: string) => boolean): (name: string) => boolean {
+  return name => {
+    const answer = match(name);
+    refusePromise(call, 'match', answer, 'must return true or false, got a promise');
+    return answer;
+  };
+}
 
 export interface FilesBelowOptions {
   /**
@@ -43,20 +56,24 @@ async function collect(
   const entries = await withAnyStorageError('read', path.join(folder, before), () =>
     readdir(here, { encoding: 'buffer', withFileTypes: true }),
   );
-  const found: (string | Promise<string[]>)[] = [];
+  const found: string[] = [];
+  // Searched only after the loop. If the loop threw, nothing would handle the rejections of searches that it
+  // had started.
+  const folders: Buffer[] = [];
   for (const entry of entries) {
     const name = before + String(entry.name);
     const bytes = () => Buffer.concat([below, entry.name]);
     const isHidden = entry.name[0] === DOT;
     if (entry.isDirectory()) {
       if (options.hiddenFolders === true || !isHidden)
-        found.push(collect(folder, Buffer.concat([bytes(), SLASH]), options));
+        folders.push(Buffer.concat([bytes(), SLASH]));
     } else if (!isHidden && options.match(name, entry.isFile())) {
       if (name.includes(NOT_UTF8) && !isUtf8(bytes())) throw notUtf8(folder, bytes());
       found.push(name);
     }
   }
-  return (await Promise.all(found)).flat();
+  const inFolders = await Promise.all(folders.map(inner => collect(folder, inner, options)));
+  return [...found, ...inFolders.flat()];
 }
 
 function notUtf8(folder: string, name: Buffer): StorageError {

@@ -357,6 +357,18 @@ describe('applyCompliance', () => {
       expect(synced).toContain((await stat(folder, { bigint: true })).ino);
   });
 
+  it('rejects a function `match` that returns a promise before it changes any file', async () => {
+    await tombstones.record([ofPost('delete', posts[0]?.[0]?.id ?? '')]);
+    const before = await contents();
+    const match = unchecked<() => boolean>(async () => false);
+    await expect(applyCompliance(archive, tombstones, { match })).rejects.toMatchObject({
+      code: 'ERR_OPTION',
+      option: 'match',
+      message: 'applyCompliance: `match` must return true or false, got a promise',
+    });
+    expect(await contents()).toEqual(before);
+  });
+
   it.skipIf(process.platform === 'win32')(
     'rejects a file that was replaced by a pipe after the listing, without blocking',
     async () => {

@@ -30,6 +30,7 @@ import { tee } from '../../src/sinks/tee.js';
 import { localFiles } from '../../src/sources/local-files.js';
 import { StandIn } from '../sinks/stand-in.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { unchecked } from '../unchecked.js';
 
 let folder: string;
 beforeEach(async () => {
@@ -88,6 +89,16 @@ describe('localFiles', () => {
     expect(await contents(localFiles(folder, { match: name => name.endsWith('.txt') }))).toEqual([
       'no',
     ]);
+  });
+
+  it('rejects a function `match` that returns a promise, because a promise would select every file', async () => {
+    await write(TREE);
+    const match = unchecked<() => boolean>(async () => false);
+    await expect(contents(localFiles(folder, { match }))).rejects.toMatchObject({
+      code: 'ERR_OPTION',
+      option: 'match',
+      message: 'localFiles: `match` must return true or false, got a promise',
+    });
   });
 
   it('reads a list of files in the given order, whatever their names', async () => {

@@ -1,5 +1,6 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../src/base/errors.js';
 import { filesBelow } from '../../src/storage/files-below.js';
@@ -40,6 +41,20 @@ describe('filesBelow', () => {
         message: expect.stringContaining(folder),
       }),
     );
+  });
+
+  it('causes no unhandled rejection if `match` throws in a folder and in a subfolder', async () => {
+    const folder = await made('a/a', 'a/b/a', 'b');
+    const unhandled: unknown[] = [];
+    const onUnhandled = (error: unknown) => unhandled.push(error);
+    process.on('unhandledRejection', onUnhandled);
+    const match = (name: string) => {
+      throw new Error(name);
+    };
+    await expect(filesBelow(folder, { match })).rejects.toThrow('b');
+    await sleep(50);
+    process.off('unhandledRejection', onUnhandled);
+    expect(unhandled).toEqual([]);
   });
 
   it('lists a name that contains U+FFFD in valid UTF-8', async () => {
