@@ -30,7 +30,7 @@ export function inFlags(message: string, flags: Flags, functions: readonly strin
   const flagOf = (option: string) => names.get(option) ?? OTHER_NAMES[option];
   const told = message
     .split('\n')
-    .map(line => withoutOthers(inVariables(line), flagOf).replaceAll(NAMED, toFlag))
+    .map(line => withoutOthers(withoutStages(inVariables(line)), flagOf).replaceAll(NAMED, toFlag))
     .join('\n');
   const call = new RegExp(`^(?:${functions.join('|')}): `, 'gm');
   return functions.length === 0 ? told : told.replaceAll(call, '');
@@ -43,6 +43,11 @@ export function inFlags(message: string, flags: Flags, functions: readonly strin
         ? flag
         : `${flag} ${value.replaceAll("'", '')}`;
   }
+}
+
+/** Rewrites advice to add a stage, because the stages of a command are fixed. */
+function withoutStages(line: string): string {
+  return line.replace('put gunzip() first', 'decompress them first, as zcat does');
 }
 
 /** Rewrites advice about account settings, because a command reads them only from environment variables. */

@@ -12,6 +12,12 @@ const FLAGS = flagsOf({
 const told = (message: string) => inFlags(message, FLAGS, ['search', 'jobs.run']);
 
 describe('inFlags', () => {
+  it('says how to decompress input instead of naming the stage gunzip()', () => {
+    expect(told('These bytes are gzip; put gunzip() first (line 1, byte 0)')).toBe(
+      'These bytes are gzip; decompress them first, as zcat does (line 1, byte 0)',
+    );
+  });
+
   it.each([
     ['search: `fromDate` is late', '--from-date is late'],
     ['jobs.run: `fromDate` is late', '--from-date is late'],
