@@ -133,6 +133,20 @@ describe('a flow', () => {
     expect(state).toEqual({ open: 1, closed: 1 });
   });
 
+  it('throws when the reader breaks out of its loop if its source fails to close', async () => {
+    const flow = new Flow<number>(async function* () {
+      try {
+        yield { items: [1] };
+      } finally {
+        await Promise.reject(new Error('the output was not saved'));
+      }
+    });
+    const reading = async () => {
+      for await (const _ of flow) break;
+    };
+    await expect(reading()).rejects.toThrow('the output was not saved');
+  });
+
   it('closes its source when the reader calls return() during a wait', async () => {
     const { flow, state } = stuckFlow();
     const iterator = perBatch<number, number>(items => items)(flow)

@@ -76,6 +76,18 @@ describe('pipeline', () => {
     expect(state.closed).toBe(true);
   });
 
+  it('calls onSummary only once, even if it throws', async () => {
+    let calls = 0;
+    const onSummary = () => {
+      calls++;
+      throw new Error('the report was not sent');
+    };
+    await expect(pipeline(numbers(), collect(), { onSummary })).rejects.toThrow(
+      'the report was not sent',
+    );
+    expect(calls).toBe(1);
+  });
+
   it('closes the source if a sink stops before the end', async () => {
     const { flow, state } = endless();
     const first: Sink<number, number> = async input => {

@@ -33,6 +33,12 @@ describe('releaseMemory', () => {
     ]);
   });
 
+  it('does not release memory of which the array is less than half', () => {
+    const memory = Buffer.alloc(1_000, 'x');
+    releaseMemory(memory.subarray(0, 499));
+    expect(String(memory.subarray(990))).toBe('xxxxxxxxxx');
+  });
+
   it('does not release memory that threads share', () => {
     const shared = new Uint8Array(new SharedArrayBuffer(10));
     releaseMemory(shared);

@@ -201,6 +201,14 @@ describe('a line larger than maxBytes', () => {
   });
 });
 
+it('LineFramer accepts a line of exactly maxBytes that is cut between two blocks', async () => {
+  const records: Buffer[] = [];
+  const framer = new LineFramer('\n', { maxBytes: 7, maxDepth: 100 }, undefined);
+  for (const block of ['{"a":1}', '\n{"b":2}', '']) await framer.push(Buffer.from(block), records);
+  await framer.end(records);
+  expect(records.map(String)).toEqual(['{"a":1}', '{"b":2}']);
+});
+
 it('LineFramer names UTF-16 in its error, with and without a byte order mark', async () => {
   for (const text of ['\ufeff{"id":1}\n', '{"id":1}\n']) {
     const [little, big] = [Buffer.from(text, 'utf16le'), Buffer.from(text, 'utf16le').swap16()];

@@ -10,6 +10,7 @@ import {
   openToRead,
   regularStatus,
 } from '../../src/storage/file-system.js';
+import { LISTS_OPEN_FILES, openFilesBelow } from '../open-files.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 async function folderOfKinds(): Promise<string> {
@@ -55,6 +56,21 @@ describe('openToRead', () => {
       );
     },
   );
+
+  it.skipIf(!LISTS_OPEN_FILES).each(['folder', 'pipe'])(
+    'leaves nothing open if the path is not a regular file (%s)',
+    async name => {
+      const folder = await folderOfKinds();
+      await expect(openToRead(`${folder}/${name}`)).rejects.toThrow(StorageError);
+      expect(openFilesBelow(folder)).toEqual([]);
+    },
+  );
+});
+
+it.skipIf(!LISTS_OPEN_FILES)('firstBytes leaves its file closed', async () => {
+  const folder = await folderOfKinds();
+  expect(String(await firstBytes(`${folder}/file`, 4))).toBe('cont');
+  expect(openFilesBelow(folder)).toEqual([]);
 });
 
 describe('openNew', () => {

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../src/base/errors.js';
 import { thisProcess } from '../../src/base/process-identity.js';
 import { type FileSystem, nodeFileSystem, type OpenFile } from '../../src/storage/file-system.js';
-import { takeLock } from '../../src/storage/lock.js';
+import { recoveryLockPath, takeLock } from '../../src/storage/lock.js';
 import { spawn } from '../child-processes.js';
 import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
@@ -251,6 +251,16 @@ describe('a file lock', () => {
       'The disk is full',
     );
     expect(isOpen).toBe(false);
+  });
+
+  it('does not remove the recovery lock of a process that checks it when it is released', async () => {
+    const folder = await temporaryFolder();
+    const held = await lock(folder);
+    const checking = await takeLock(recoveryLockPath(`${folder}/run.lock`));
+    await held.release();
+    await checking.check();
+    await checking.release();
+    expect(await readdir(folder)).toEqual([]);
   });
 
   it('tells a holder that did not write in time that another process has taken over', async () => {
