@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { learnServiceTime } from '../../src/http/request.js';
-import { accountFor, serveEachTest, server } from './served-requests.js';
+import { json } from './scripted-server.js';
+import { accountFor, get, serveEachTest, server, textOf } from './served-requests.js';
 
 serveEachTest();
 
@@ -24,3 +25,15 @@ it.each([200, 403])(
     expect(Math.abs(account.clock.now() - START)).toBeLessThan(60_000);
   },
 );
+
+it('a response to a signed URL does not change the time of the service, because its host is another', async () => {
+  server.now = () => START;
+  server.otherwise = json({});
+  const account = accountFor();
+  const { responses } = account.clock;
+  await textOf(await get(account, { isSignedUrl: true }));
+  expect(account.clock.isKnownSince(responses)).toBe(false);
+  expect(Math.abs(account.clock.now() - Date.now())).toBeLessThan(60_000);
+  await textOf(await get(account));
+  expect(Math.abs(account.clock.now() - START)).toBeLessThan(60_000);
+});

@@ -103,6 +103,13 @@ describe('a call with retries', () => {
     expect((await run([bug])).outcome).toBe(bug);
   });
 
+  it('does not retry a refused connection more often than `attempts` allows', async () => {
+    const refused = Array.from({ length: 9 }, () => broken('refused'));
+    expect((await run(refused, { attempts: 1 })).tries).toBe(1);
+    expect((await run(refused, { attempts: 2, connects: 3 })).tries).toBe(2);
+    expect((await run(refused, { attempts: 5, connects: 3 })).tries).toBe(3);
+  });
+
   it('waits longer before each retry, up to a maximum', async () => {
     const { waits } = await run(Array.from({ length: 20 }, () => http(503)));
     // Each wait is 3/4 of 1, 2, 4 ... 32 s because `random` always returns 0.5.

@@ -20,3 +20,13 @@ it('ConnectLog returns only complete and valid times, in order', async () => {
     await appendFile(`${folder}/${name}`, `\n${line}\n`);
   expect(await log.read()).toEqual([AT + 1, AT + 5, AT + 7]);
 });
+
+it('ConnectLog keeps a time that follows an incomplete line of a killed process', async () => {
+  const folder = await temporaryFolder();
+  const log = new ConnectLog(folder, 'acme');
+  await log.add(AT);
+  const [name] = await readdir(folder);
+  await appendFile(`${folder}/${name}`, '\n2024-02-29T00:0');
+  await log.add(AT + 1);
+  expect(await log.read()).toEqual([AT, AT + 1]);
+});

@@ -345,6 +345,13 @@ describe('a replay connection that has ended', () => {
     }
   });
 
+  it('keeps the next range in whole minutes if a range of odd length was cut', () => {
+    const { open, gaps } = machineOf().state;
+    const machine = new ReplayMachine({ open, gaps, chunk: 15 * MINUTE }, { rates: RATES });
+    machine.cut(NOW, 0.5);
+    expect(at(machine)).toEqual({ do: 'connect', range: { from: minute(0), to: minute(7) } });
+  });
+
   it('halves the next range, down to 2 minutes, if it was cut', () => {
     const machine = machineOf();
     for (const minutes of [8, 4, 2, 2]) {

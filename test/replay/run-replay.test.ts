@@ -60,6 +60,16 @@ describe('the consumer of a replay', () => {
     expect(await spoolFilesIn(folder)).toEqual([]);
   });
 
+  it('leaves no disk buffer of a broken connection open', async () => {
+    const window = past(4);
+    const sent = wirePosts(window);
+    server.script.push(stream(sent.map(({ json }) => json)), stream(sent.map(({ json }) => json)));
+    server.otherwise = wholeReplay(sent);
+    expect(idsOf(await collected(posts(window, { maxMemory: 0 })))).toHaveLength(sent.length);
+    expect(server.received.length).toBeGreaterThan(2);
+    expect(await spoolFilesIn(folder)).toEqual([]);
+  });
+
   it('gets an error immediately if the disk is full', async () => {
     const window = past(4);
     server.otherwise = wholeReplay(wirePosts(window));
