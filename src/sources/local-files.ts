@@ -78,7 +78,8 @@ const OPTIONS = {
 
 /**
  * Reads the bytes of local files, with a cursor at the end of each file. A folder is read including its
- * subfolders, sorted by path, but without hidden files and folders. A list is read in the given order.
+ * subfolders, sorted by path, but without hidden files and folders, and without symbolic links to folders. A
+ * list is read in the given order.
  *
  * A resumed run continues after the last file that was finished. It reads all files that sort after that
  * file, even new ones. If the name or size of an earlier file has changed, the cursor is refused, unless the
