@@ -9,8 +9,8 @@ export interface PackOptions {
   /** The maximum number of characters of a query, by code points. @default 2048 */
   readonly characters?: number | undefined;
   /**
-   * The maximum number of phrases and proximities in a query. The service refuses a query with too many of
-   * these as too complex, but its documentation gives no number. A single rule with more than the maximum
+   * The maximum number of phrases and proximities in a query. If a query has too many, the service refuses it
+   * as too complex. The service's documentation gives no number. A single rule with more than the maximum
    * becomes a separate query.
    * @default 100
    */

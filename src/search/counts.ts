@@ -154,10 +154,10 @@ function bucketCoverage(lengthMs: number) {
     },
 
     /**
-     * Checks that all buckets were received. Must be called after the last page.
+     * Checks that all buckets were received. Call it after the last page.
      *
      * @param isWhole Whether this run started at the first page. If not, an earlier run has received the
-     *   first pages. One end of the window is then enough, because this run has not received the other end.
+     *   buckets at one end of the window, so this run needs to have received only the other end.
      * @throws DataError If buckets of the window are missing.
      */
     end({ fromDate = '', toDate = '' }: Partial<Dates>, isWhole: boolean): void {

@@ -9,7 +9,7 @@ import { ElementSplitter } from '../json/element-splitter.js';
 import type { Damaged } from '../json/records.js';
 import { type Params, type Query, SPAN_30DAY } from './query.js';
 
-/** Throws a `DataError` if the element of `results` is damaged. */
+/** Parses an element of `results`. Throws a `DataError` if the element is damaged. */
 export type ParseElement<T> = (bytes: Buffer, url: string) => T;
 
 export interface Page<T> {
@@ -31,8 +31,8 @@ export interface Page<T> {
 const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_ELEMENTS = 100_000;
 /**
- * The depth of the response is practically unlimited here. Each element is checked later. A single element
- * that is too deep then does not fail the whole page.
+ * The depth of a whole response is practically unlimited. The depth of each element is checked later, so that
+ * one element that is too deep does not fail the whole page.
  */
 const MAX_DEPTH = 100_000;
 /** How many bytes from the start of a response are kept, for the error if the response is not JSON. */
@@ -109,8 +109,8 @@ async function readPage<T>(
     throw /^\s*[[{]/.test(String(start))
       ? wrong.error
       : notJson(response, String(start), wrong.error);
-  // The connection ended normally, but the document is truncated. The same error as for a broken connection
-  // causes a retry.
+  // The connection ended normally, but the document is truncated. This throws the same error as for a broken
+  // connection, which causes a retry.
   if (!splitter.whole) throw cutResponse(url, 'its JSON document has no end');
   const rest = splitter.end();
   return {

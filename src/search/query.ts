@@ -103,8 +103,8 @@ const UNBOUNDED: Bounds = {
 /** Each row of a table of options declares the roles of its option. */
 export interface OptionRole {
   /**
-   * Whether the option selects the endpoint. For a `preview`, counts are then requested from the same
-   * endpoint.
+   * Whether the option selects the endpoint. `preview` passes such options on to its counts, so that they use
+   * the same endpoint.
    */
   readonly isEndpoint?: boolean;
   /** Whether the option is sent with each request, under the option's name. */
@@ -325,6 +325,6 @@ function checkWindow(source: string, { fromDate, toDate }: QueryOptions) {
     throw optionError(source, 'toDate', `${to} is before the first posts, of 21 March 2006`);
   if (oldest !== undefined && newest !== undefined && oldest >= newest)
     throw optionError(source, 'toDate', `${to} must be after \`fromDate\` ${from}`);
-  // The service checks by its own clock whether `30day` goes back to this date, so this does not.
+  // The service checks by its own clock whether `30day` goes back to this date, so this function does not.
   return { fromDate: from, toDate: to };
 }

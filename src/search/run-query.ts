@@ -104,8 +104,8 @@ async function* runNextWindow<T>(
   const start = { position, resume };
   let isBegun = false;
   for await (const batch of runWindow(withDates(query, window), start, makeResults, run)) {
-    // This cursor stores the window before any posts are delivered. A run that resumes from it therefore
-    // delivers the same posts again.
+    // This cursor stores the window before any posts are delivered. A run that resumes from it requests the
+    // same window, even if it starts later.
     if (!isBegun) yield { items: [], cursor: cursorOf(query, position), origin: query.url.href };
     isBegun = true;
     yield batch;

@@ -328,8 +328,8 @@ function postResults(onDamaged: OnDamaged | undefined, matcher?: RuleMatcher): R
         return matching === undefined ? post : post.withMatchingRules(matching);
       }),
     /**
-     * Returns the time of a post. If the time is invalid, progress ignores it, and the consumer gets the
-     * error when it reads the time.
+     * Returns the time of a post, or `undefined` if the time is invalid. Progress then ignores the post, and
+     * the consumer gets the error when it reads the time.
      */
     timeOf(post) {
       try {

@@ -42,8 +42,8 @@ export function environmentOf(
 }
 
 /**
- * Formats the variables as one `export` line each, for a shell. Node can also read a line from a `.env` file,
- * unless its value needs shell escapes.
+ * Formats each variable as an `export` line for a shell. Node can also read a line from a `.env` file, unless
+ * its value needs shell escapes.
  */
 export function exportLines(variables: Readonly<Record<string, string>>): string {
   return Object.entries(variables)

@@ -236,8 +236,8 @@ function calledAs(): string {
   const word = first === 'service' ? ' service' : '';
   const isScript = /\.[jt]s$/.test(name);
   if (npm === 'exec' && !isScript) return `npx ${name}${word}`;
-  // npm sets these variables for all processes that a script starts, directly or not. Therefore, the script
-  // must also contain the name of this command.
+  // npm sets these variables for all processes that a script starts, directly or not. Therefore, this also
+  // checks that the script contains the name of this command.
   if (npm === 'run-script' && script?.includes(name)) return `npm run ${event} --${word}`;
   return (isScript ? `node ${path.relative('', file)}` : name) + word;
 }

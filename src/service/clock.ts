@@ -125,9 +125,9 @@ export class Clock {
   }
 
   /**
-   * Calls a function, with the instant, once the clock has reached an instant. If the clock jumps past
-   * several instants, the functions are called in the order of their instants. This includes functions that
-   * an earlier call schedules. Returns a function that cancels the call.
+   * Calls `ring` with `instant` once the clock has reached that instant. If the clock jumps past several
+   * instants, the functions are called in the order of their instants. This includes functions that an
+   * earlier call schedules. Returns a function that cancels the call.
    */
   at(instant: number, ring: (at: number) => void): () => void {
     const alarm: Alarm = { at: instant, ring };

@@ -39,15 +39,19 @@ export interface SharedRules {
 }
 
 /**
- * Strings as UTF-8, one after the other. `starts` contains the start of each string, and after them the end
- * of the last string.
+ * Strings as UTF-8, one after the other. `starts` contains the start of each string, followed by the end of
+ * the last string.
  */
 interface SharedTexts {
   readonly bytes: Uint8Array;
   readonly starts: Int32Array;
 }
 
-/** @param rules The entry to report for each rule, indexed by the rule's number. */
+/**
+ * Returns rules in shared memory.
+ *
+ * @param rules The entry to report for each rule, indexed by the rule's number.
+ */
 export function shareRules(
   product: RuleProduct,
   index: SharedIndex,
@@ -212,7 +216,8 @@ export class SharedMatcher {
     for (const rule of rules) {
       const from = starts[rule]!;
       length += starts[rule + 1]! - from;
-      // Reads all entries before they are copied one by one, so that the processor fetches them in parallel.
+      // Reads one byte of each entry, so that the processor fetches the entries in parallel. `write` later
+      // copies them one by one.
       prefetched |= entries[from]!;
     }
     this.prefetched = prefetched;

@@ -147,8 +147,8 @@ interface Summary {
   /** Whether each alternative has a positive clause that may be used alone. */
   readonly anchored: boolean;
   /**
-   * Like `anchored`, but ignores clauses that any page of the service's documentation forbids as the only
-   * clause.
+   * Like `anchored`, but ignores clauses that at least one page of the service's documentation forbids as the
+   * only clause.
    */
   readonly undisputed: boolean;
   /** The positive operator that the error message names. Set if no clause may be used on its own. */
@@ -261,8 +261,8 @@ function isAnchor(leaf: Leaf, product: RuleProduct): boolean {
 }
 
 /**
- * Returns whether a clause is disputed. One page of the service's documentation forbids using such a clause
- * alone in every product. Other pages forbid it only in search.
+ * Returns whether a clause is disputed. One page of the service's documentation forbids such a clause as the
+ * only clause in every product. Other pages forbid this only in search.
  */
 function isDisputed(leaf: Leaf): boolean {
   if (leaf.kind !== 'operator') return false;

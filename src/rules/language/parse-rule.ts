@@ -200,8 +200,7 @@ function isOr(text: string, at: number): boolean {
 }
 
 /**
- * Returns whether a `-` before this position is a negation. If so, a clause or group directly follows the
- * `-`.
+ * Returns whether a `-` before this position is a negation. It is one if a clause or group directly follows.
  */
 function isNegation(text: string, at: number): boolean {
   const unit = text.charCodeAt(at);

@@ -206,7 +206,7 @@ function badLanguage(written: string, span: Span): Problem {
   );
 }
 
-/** Lists the allowed values, as the service's message does. */
+/** Returns the problem of an unknown value. Lists the allowed values, as the service's message does. */
 function unknownValue(
   operator: 'is' | 'has',
   written: string,

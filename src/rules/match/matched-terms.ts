@@ -12,7 +12,10 @@ export interface MatchedTerms {
   spansIn(text: string): readonly Span[];
 }
 
-/** The rule must be valid. */
+/**
+ * Returns the clauses that made a rule match a post, and a function that finds them in a string. The rule
+ * must be valid.
+ */
 export function matchedTerms(rule: string, activity: Activity, product: RuleProduct): MatchedTerms {
   const clauses = [...new Set(decisiveClauses(explainMatch(rule, activity, { product })))];
   const dialect = dialectOf(product);
@@ -29,8 +32,8 @@ export function matchedTerms(rule: string, activity: Activity, product: RuleProd
 }
 
 /**
- * Returns the single clauses that matched, as written in the rule. A clause under a negation is not included,
- * because the negated part did not match.
+ * Returns the single clauses that matched and decided the result, as written in the rule. A clause under a
+ * negation is not included, because the negated part did not match.
  */
 function decisiveClauses({ text, matched, decided, parts }: Explanation): readonly string[] {
   if (!matched || !decided) return [];

@@ -64,13 +64,16 @@ export function kilometres([lon1, lat1]: Position, [lon2, lat2]: Position): numb
   return 2 * EARTH_KM * Math.asin(Math.min(1, Math.sqrt(a)));
 }
 
-/** The edge belongs to the circle. */
+/** Returns a test for positions in a circle. The edge belongs to the circle. */
 export function withinRadius({ longitude, latitude, radius, unit }: PointRadius): InArea {
   const limit = unit === 'mi' ? radius * KM_PER_MILE : radius;
   return position => kilometres([longitude, latitude], position) <= limit;
 }
 
-/** The edges belong to the box. A box with `west` greater than `east` crosses the 180th meridian. */
+/**
+ * Returns a test for positions in a box. The edges belong to the box. A box with `west` greater than `east`
+ * crosses the 180th meridian.
+ */
 export function withinBox({ west, south, east, north }: BoundingBox): InArea {
   return ([longitude, latitude]) =>
     latitude >= south &&

@@ -42,9 +42,9 @@ export function* trigramsOf(folded: string): Generator<string> {
 }
 
 /**
- * Returns the words that every post with this string contains as whole words. In a post, the first and the
- * last word may be parts of longer words. Flags are excluded, because the text before the string may change
- * which two letters form a flag.
+ * Returns the words that every post with this string contains as whole words. A word at the start or end of
+ * the string is excluded, because it may be a part of a longer word in a post. Flags are excluded, because
+ * the text before the string may change which two letters form a flag.
  */
 function wholeWords(text: string, { accents }: Dialect): string[] {
   const { words, starts, folded } = tokenise(text, accents);

@@ -50,8 +50,8 @@ export interface RuleOperator<Value> extends OperatorSpec {
    */
   readonly index?: OperatorIndex | undefined;
   /**
-   * Guesses the fraction of all posts, from 0 to 1, that have one of the operator's terms. `word` is the
-   * guess for the word within the term.
+   * Guesses the fraction of all posts, from 0 to 1, that have a given term of the operator. `word` is the
+   * guess for the word within that term.
    */
   frequency(word: number): number;
   /** Returns a test for positions. Present if the operator tests only the position of a post. */

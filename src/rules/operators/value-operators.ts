@@ -128,7 +128,7 @@ export const sample: RuleOperator<number> = {
   frequency: word => word,
 };
 
-/** The part, 0 to 99, depends only on the post's id. */
+/** Returns a number from 0 to 99 that depends only on the post's id. */
 function hundredthOf(id: string): number {
   let hash = hashText(HASH_START, id);
   hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);

@@ -65,7 +65,7 @@ export function classOfAstral(codePoint: number): number {
 /** The class plus 1 of each code point from U+10000 to U+1FFFF. 0 if not computed yet. */
 const astralClasses = new Uint8Array(0x10000);
 
-/** The initial value of each class. */
+/** The class of a unit that is not classified yet. */
 const UNKNOWN = 0;
 
 function buildClasses(): Uint8Array {

@@ -36,7 +36,10 @@ export function clausePhrase({ kind, text }: TextClause, dialect: Dialect): Phra
   return kind === 'keyword' && words.words.length > 0 ? words : phraseOf(text, dialect);
 }
 
-/** A phrase without words consists of punctuation. The folded text must then contain it exactly. */
+/**
+ * Returns whether tokens contain a phrase. A phrase without words consists of punctuation. The folded text
+ * must then contain it exactly.
+ */
 export function holdsPhrase(tokens: Tokens, { words, exact }: Phrase): boolean {
   const [first] = words;
   if (first === undefined)

@@ -53,8 +53,8 @@ export class RulePost {
   }
 
   /**
-   * Returns the tokens of a field, without empty strings. The result is cached by the function `read`. Always
-   * pass the same function for the same field.
+   * Returns the tokens of a field, without empty strings. Caches the result under the function `read`, so
+   * always pass the same function for the same field.
    */
   field(read: ReadTexts): readonly Tokens[] {
     this.#fields ??= new Map();

@@ -72,7 +72,7 @@ export class Compliance {
    * @param event An object, or its exact JSON, because ids may be too long for numbers.
    * @param at The time of the event in epoch milliseconds; by default the current time of the service's
    * clock.
-   * @throws OptionError if it is not an event.
+   * @throws OptionError if `event` is not a compliance event.
    * @example
    * service.compliance.inject('{"delete":{"status":{"id":1,"id_str":"1","user_id":2,"user_id_str":"2"},"timestamp_ms":"1432228155593"}}');
    */
@@ -147,8 +147,8 @@ export class Compliance {
   /**
    * Returns the events of a window. Meant for repeated calls: generates only the events since the last call.
    *
-   * @param version An object that is replaced whenever posts are added or removed. Then all events are
-   * generated again.
+   * @param version An object that is replaced whenever posts are added or removed. After that, the next call
+   * generates all events again.
    */
   async recent(
     { from, to }: Window,

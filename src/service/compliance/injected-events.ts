@@ -45,7 +45,7 @@ export class InjectedEvents {
 
   /**
    * @param event An object, or its exact JSON, because ids may be too long for numbers.
-   * @throws OptionError if it is not an event.
+   * @throws OptionError if `event` is not a compliance event.
    */
   add(event: object | string, at: number): PrintedEvent {
     const json = typeof event === 'string' ? event : JSON.stringify(event);

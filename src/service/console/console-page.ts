@@ -10,7 +10,7 @@ import { csrfField, hiddenFields, type Message, type MessageAt } from './html/pa
 export interface ShownParts {
   readonly context: ServiceContext;
   readonly jobs: JobEndpoints;
-  /** The service's addresses, with the origin by which the browser has called it. */
+  /** The service's addresses, with the origin that the browser used. */
   readonly addresses: Addresses;
   /** Returns a search that finds posts, as an example; `undefined` for an empty archive. */
   firstSearch(): Promise<FirstSearch | undefined>;
@@ -108,7 +108,7 @@ export interface ConsolePage {
   readonly isLive?: boolean;
   /** Whether visitors can read the page without signing in. If the service has a token, they must always sign in. */
   readonly isPublic?: boolean;
-  /** @param typed The values of a form on the page that was refused. The form's fields show them again. */
+  /** @param typed The values of a form on the page, if the form was refused. Its fields show them again. */
   show(visit: Visit, typed?: URLSearchParams): PageContent | Promise<PageContent>;
   act?(visit: Visit, form: URLSearchParams): FormResult | Promise<FormResult>;
 }

@@ -18,8 +18,8 @@ export interface SignInParts {
 }
 
 /**
- * Shows the sign-in form. When it starts, the service prints a link that contains the token. A request with
- * this token signs the visitor in without the form.
+ * Shows the sign-in form. On start, the service prints a link that contains the token. A request with this
+ * token signs the visitor in without the form.
  */
 export const showSignIn: Handler<SignInParts> = ({ request, url }, parts) => {
   const { sessions, settings, failures } = parts;

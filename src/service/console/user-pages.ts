@@ -197,8 +197,9 @@ function pageAddress({ url }: RequestContext): string {
 }
 
 /**
- * Returns the origin of a callback for the `form-action` of a content security policy. Policies cannot match
- * IP addresses other than 127.0.0.1. For a callback with such an address, returns `undefined`.
+ * Returns the origin of a callback for the `form-action` of a content security policy. Returns `undefined`
+ * for a callback that is not a web address, and for an IP address other than 127.0.0.1, which policies cannot
+ * match.
  */
 export function callbackTarget(callback: string): string | undefined {
   if (!URL.canParse(callback)) return undefined;
@@ -262,8 +263,8 @@ function pinCard(pin: string, name: string): Html {
 }
 
 /**
- * Renders a link to a callback. Needed if the content security policy cannot name the callback, because a
- * form must not redirect to it then.
+ * Renders a link to a callback. Needed if the content security policy cannot name the callback, because
+ * browsers then do not let a form redirect to it.
  */
 function goOnCard(redirect: string, name: string): Html {
   return html`<div class="card"><p>Go back to ${isolated(name)} to continue.</p>

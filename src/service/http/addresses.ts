@@ -49,8 +49,8 @@ export interface Addresses {
   readonly unapprovedConsumerKey: string;
   readonly unapprovedConsumerSecret: string;
   /**
-   * The origin of the service if it is not loopback. Clients refuse such an `http` origin unless it is in
-   * this list.
+   * Contains the origin of the service if it is an `http` origin that is not loopback. Clients refuse such an
+   * origin unless it is in this list.
    */
   readonly insecureOrigins: readonly string[];
   /** The token that the control path and the console require; `undefined` if they need none. */

@@ -76,9 +76,9 @@ export function checkHost(
 }
 
 /**
- * Returns the origin by which a client has called a service with a token, for URLs in the response. A client
- * outside of a container uses a different name and port than a client inside it. Returns `undefined` without
- * a token, because the service then has only one origin.
+ * Returns the origin that a client has used to call the service, for URLs in the response. A client outside
+ * of a container uses a different name and port than a client inside it. Returns `undefined` if the service
+ * has no token, because it then has only one origin.
  *
  * @throws HttpProblem 400 for a `Host` header that does not name a host
  */

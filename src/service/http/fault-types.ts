@@ -40,7 +40,10 @@ export interface CutFault extends Aim {
    * the middle of the body. `finish`: the HTTP message is complete, but its content is too short.
    */
   readonly end?: 'reset' | 'close' | 'finish' | undefined;
-  /** Whether to send up to the next multi-byte character, and cut inside it. The response is then not compressed. */
+  /**
+   * Whether to continue to the next multi-byte character, and cut the body inside that character. The
+   * response is then not compressed.
+   */
   readonly inCharacter?: boolean | undefined;
 }
 
@@ -127,7 +130,10 @@ export interface MinutesFailedFault extends Aim {
   readonly deliver?: 'none' | 'part' | undefined;
 }
 
-/** A replay fails to complete from a minute on. Hits only replays whose window contains this minute. */
+/**
+ * A replay does not process the rest of its window, from a minute on. Hits only replays whose window contains
+ * this minute.
+ */
 export interface UnprocessedRangeFault extends Aim {
   readonly kind: 'unprocessed-range';
   /** The first minute, as `YYYYMMDDHHMM`. The range ends at the end of the window. */

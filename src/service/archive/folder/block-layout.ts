@@ -32,7 +32,7 @@ export const BUCKET_BYTES = 4;
 const BUCKET_TERMS = 6;
 
 export function bucketOf(term: Buffer, buckets: number): number {
-  // Latin-1 makes one character of each byte, so that all bytes are hashed.
+  // Latin-1 maps each byte to one character, so every byte is hashed.
   let hash = hashText(HASH_START, term.toString('latin1'));
   hash ^= hash >>> 15;
   return (Math.imul(hash, 0x2c1b3c6d) >>> 0) % buckets;

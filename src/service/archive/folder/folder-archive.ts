@@ -209,7 +209,7 @@ export class BlockFile implements Block {
     return this.#starts[BLOCK_PARTS.indexOf(part)] as number;
   }
 
-  /** `terms`, the last and largest part, is never read completely. */
+  /** Reads a whole part. `terms`, the last and largest part, is never read as a whole. */
   #part(part: Exclude<Part, 'terms'>): Buffer {
     const start = this.#startOf(part);
     return this.#read(start, (this.#starts[BLOCK_PARTS.indexOf(part) + 1] as number) - start);

@@ -31,7 +31,7 @@ import { type IndexedFile, packedName, writePackedText } from './line-reader.js'
 import { PostSorter } from './post-sorter.js';
 import { readPost } from './read-post.js';
 
-/** The version of the layout. It must be incremented if the files of an index or the meaning of a term change. */
+/** The version of the layout. Increment it if the files of an index or the meaning of a term change. */
 const LAYOUT = 7;
 /** The approximate maximum number of posts in a block. A block is a day, or a part of a day that has more posts. */
 const BLOCK_POSTS = 16_384;
@@ -251,7 +251,8 @@ async function removeOthers(indexes: string, path: string): Promise<void> {
 
 /**
  * Yields the time ranges of an index's blocks. There is one for each day with posts. A day with more than
- * `maxPosts` posts has several, in whole minutes. Only a single minute may have more than `maxPosts`.
+ * `maxPosts` posts has several ranges of whole minutes. A range has more than `maxPosts` posts only if it is
+ * a single minute.
  *
  * @param counts The number of posts of each minute.
  */

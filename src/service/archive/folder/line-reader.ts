@@ -248,7 +248,7 @@ export async function readPackedLines(
 }
 
 /**
- * Repeats the read until `length` bytes are read.
+ * Reads exactly `length` bytes, in several reads if necessary.
  *
  * @throws Error If the file ends earlier.
  */

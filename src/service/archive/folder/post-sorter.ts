@@ -53,7 +53,7 @@ export class PostSorter {
     this.counts.set(minute, (this.counts.get(minute) ?? 0) + 1);
   }
 
-  /** Writes the posts added since the last run as a new run. Must be called before `read`. */
+  /** Writes the posts added since the last run as a new run. Call it before `read`. */
   async finish(): Promise<void> {
     // The sort is stable: posts of the same minute stay in the order of the files.
     const posts = this.#posts.sort((a, b) => a.minute - b.minute);

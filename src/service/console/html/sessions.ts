@@ -77,9 +77,9 @@ export class Sessions<User> {
   /**
    * Reads a form of one of the pages.
    *
-   * @throws HttpProblem 415 if it is not a form, 413 if it is too large.
-   * @throws HttpProblem 403 if another site sent it or its token is wrong. If the browser reports that this
-   * site sent it, the 403 is a `StaleForm`.
+   * @throws HttpProblem 415 if the body is not a form, 413 if the form is too large.
+   * @throws HttpProblem 403 if another site sent the form or its token is wrong. If the browser reports that
+   * this site sent the form, the 403 is a `StaleForm`.
    */
   async readForm(request: IncomingMessage, maxBytes = MAX_FORM_BYTES): Promise<URLSearchParams> {
     const [type = ''] = (request.headers['content-type'] ?? '').split(';');

@@ -34,7 +34,7 @@ export const column = {
 };
 
 export interface HtmlTableOptions<Row> {
-  /** Returns the id of a row. Links to the row use it, and the row's message is found by it. */
+  /** Returns the id of a row. Links to the row use it, and `messageAt` finds the row's message by it. */
   readonly idOf?: (row: Row) => string;
   readonly messageAt?: MessageAt | undefined;
   /** Returns the details of a row, which a click on its second line shows. */
