@@ -63,6 +63,16 @@ describe('replay() with `incremental`', () => {
     expect(gaps).toEqual([]);
   });
 
+  it('delivers no post twice if the clock of the service was set back between two runs', async () => {
+    await run();
+    const before = service.clock.now();
+    service.clock.set(before - HOUR);
+    expect(await run()).toMatchObject({ added: 0 });
+    service.clock.set(before + HOUR);
+    await run();
+    expect(await ids()).toEqual(await expected());
+  });
+
   it('opens no connection in a second run within the same minute', async () => {
     await run();
     let requests = 0;

@@ -183,6 +183,20 @@ describe('the consumer of a replay', () => {
   });
 });
 
+it('a shard of a replay cannot resume from the cursor of another shard', async () => {
+  const window = past(64);
+  server.otherwise = wholeReplay(wirePosts(window));
+  const cursors: Cursor[] = [];
+  for await (const { cursor } of posts(window, { shard: { index: 1, of: 2 } }).batches())
+    if (cursor !== undefined) cursors.push(cursor);
+  const [resume] = cursors;
+  const requests = server.received.length;
+  await expect(collected(posts(window, { shard: { index: 2, of: 2 }, resume }))).rejects.toThrow(
+    'its shard was "1/2", and now it is "2/2"',
+  );
+  expect(server.received.length).toBe(requests);
+});
+
 describe('the folder for the disk buffer of a replay', () => {
   const timings = { firstChunkMs: MINUTE, maxChunkMs: MINUTE };
 
