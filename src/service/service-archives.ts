@@ -162,7 +162,10 @@ export interface FirstSearch {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** Returns a search for the author of the newest post, on the day of that post; `undefined` for an empty archive. */
+/**
+ * Returns a search that finds the newest post: by its author and, if the post is older than 29 days, by its
+ * day. Returns `undefined` for an empty archive.
+ */
 export async function firstSearch(archive: Archive, now: number): Promise<FirstSearch | undefined> {
   const newest = await newestPost(archive, now);
   if (newest === undefined) return undefined;
@@ -174,7 +177,7 @@ export async function firstSearch(archive: Archive, now: number): Promise<FirstS
   return { product: 'fullarchive', parameters: { query, ...dates, maxResults: '10' } };
 }
 
-/** The search for generated posts: a word that many of them have. */
+/** The first search to suggest if the posts are generated. Many generated posts contain the word. */
 const GENERATED_SEARCH: FirstSearch = {
   product: '30day',
   parameters: { query: 'coffee', maxResults: '10' },

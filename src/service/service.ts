@@ -220,7 +220,7 @@ export class Service extends Server {
    * stream counts once it is accepted.
    *
    * @throws OptionError for an invalid filter.
-   * @throws IncompleteError if fewer than `count` requests arrive within `timeoutMs` of real time.
+   * @throws IncompleteError if fewer than `count` requests were answered within `timeoutMs` of real time.
    * @example
    * const [first] = await service.waitForRequests({ endpoint: 'replay' });
    */

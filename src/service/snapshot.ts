@@ -71,12 +71,12 @@ export async function resetState(
   return chosen;
 }
 
-/** @throws StorageError */
+/** Returns a snapshot of all parts that have `kept`. @throws StorageError */
 export async function snapshotOf(parts: StateParts): Promise<Snapshot> {
   const state: Record<string, unknown> = {};
   for (const name of STATE_PARTS) state[name] = await parts[name].kept?.();
-  // A snapshot may be stored and read again. The state is converted to JSON and back, so that its digest does
-  // not change then.
+  // The state is converted to JSON and back, so that a snapshot that was stored as JSON and read again still
+  // has the same digest.
   const printed = JSON.stringify(state);
   return { version: 1, state: JSON.parse(printed) as object, digest: digestOf(printed) };
 }

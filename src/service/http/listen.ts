@@ -14,7 +14,7 @@ export const SLOW_CLIENTS = {
 /**
  * Listens on an address of this machine.
  *
- * @throws OptionError with the name of the option. The port may be in use or not allowed, or the host may be
+ * @throws OptionError with the name of the option, if the port is in use or not allowed, or if the host is
  * another machine.
  */
 export async function listen(

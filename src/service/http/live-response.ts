@@ -209,7 +209,7 @@ function isBoundary({ within = 'boundary' }: ContentCutFault): boolean {
 }
 
 /**
- * Replaces carriage returns in a message by spaces; both are white space in JSON. A message in a stream may
+ * Replaces carriage returns in a message with spaces; both are white space in JSON. A message in a stream may
  * contain line feeds, but not carriage returns.
  */
 function withoutCarriageReturns(message: Uint8Array): Uint8Array {
@@ -260,7 +260,7 @@ export async function* streamConnection(
       return Buffer.from(JSON.stringify(messageErrorBody(message, clock.now(), 'GET')));
     },
     onOverflow() {
-      // The connection of a client that has read the last message is closed by then.
+      // By then, the connection is already closed if the client has read the last message.
       setTimeout(() => request.socket.resetAndDestroy(), GRACE_MS).unref();
     },
   });

@@ -61,9 +61,10 @@ export class Faults {
   }
 
   /**
-   * Returns how often a fault has changed a response. The number stays available after the last hit. A `cut`,
-   * `stall`, `flip` or `content-cut` has no effect if its position is beyond the end of the response. All
-   * other kinds have an effect with each hit.
+   * Returns how often a fault has changed a response. The number stays available after the last hit. If the
+   * position of a `flip` or `content-cut` is beyond the end of the response, it has no effect. A `cut` or
+   * `stall` beyond the end has an effect only if it hides the end of the HTTP message. All other kinds have
+   * an effect with each hit.
    */
   effects(id: number): number {
     return this.#effects.get(id) ?? 0;
@@ -108,7 +109,7 @@ export class Faults {
     };
   }
 
-  /** Returns the fault of a kind that hits a job, and counts the hit. */
+  /** Returns the first planted fault of this kind that hits the job, if any, and counts the hit. */
   matchJob<Kind extends JobFault['kind']>(
     kind: Kind,
     title: string,
@@ -123,7 +124,7 @@ export class Faults {
     );
   }
 
-  /** Returns the fault of a kind that hits a stream, and counts the hit. */
+  /** Returns the first planted fault of this kind that hits the stream, if any, and counts the hit. */
   matchStream<Kind extends StreamFault['kind']>(
     kind: Kind,
     endpoint: Endpoint,

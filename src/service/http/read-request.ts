@@ -4,6 +4,8 @@ import { parseTimestamp } from '../../base/time.js';
 import { HttpProblem } from './http-problem.js';
 
 /**
+ * Reads the whole body of a request. `bodyOf` then returns it, too.
+ *
  * @throws HttpProblem 413 if the body is longer than `maxBytes`, without reading the rest; 415 if it is
  * compressed.
  */

@@ -21,7 +21,8 @@ import {
 import { type BodyHit, sendResponse } from './send-response.js';
 
 /**
- * Handles the requests of a server. All families share these checks, in this order:
+ * Handles the requests of a server. All families share these checks, in this order. The number is the status
+ * if a check fails:
  * 1. one `Host`: 400;
  * 2. the path: 404;
  * 3. a planted fault, which comes before any check of the service itself;
@@ -36,7 +37,7 @@ export class RequestListener {
   /** A serial number for each connection, shown in the request log. */
   readonly #connections = new WeakMap<Socket, number>();
   #lastConnection = 0;
-  /** For each connection, a promise that resolves when the request that arrived last was answered. */
+  /** For each connection, a promise that resolves when the latest request has been answered. */
   readonly #pipelined = new WeakMap<Socket, Promise<void>>();
 
   constructor(routes: readonly Route[], context: ServiceContext) {

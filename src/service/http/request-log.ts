@@ -236,11 +236,11 @@ export function requestEntries(log: RequestLog, filter: RequestFilter): readonly
 }
 
 /**
- * Resolves to the requests once the wanted number of requests has arrived and been answered completely. A
+ * Waits until `count` matching requests were answered completely, and resolves to all of these requests. A
  * compliance stream counts once it is accepted.
  *
  * @throws OptionError for an invalid filter.
- * @throws IncompleteError after the maximum time.
+ * @throws IncompleteError if fewer requests were answered after `timeoutMs`.
  */
 export async function waitForRequests(
   log: RequestLog,

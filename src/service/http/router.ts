@@ -26,9 +26,9 @@ export interface RequestContext {
   readonly url: URL;
   /** The named segments of the path, decoded. */
   readonly path: Readonly<Record<string, string>>;
-  /** Fires if the client has disconnected or the service stops. */
+  /** Fires when the client has disconnected or the service stops. */
   readonly signal: AbortSignal;
-  /** Adds a number of posts in the response to the log of requests. */
+  /** Adds a number to the count of this response's posts in the request log. */
   countPosts(count: number): void;
   /** The number of whole buckets after which a planted `counts-timeout` fault ends a page of counts. */
   readonly bucketsUntilTimeout?: number | undefined;
@@ -56,7 +56,7 @@ export function jsonResponse(
 export interface RouteFamily {
   readonly endpoint: Endpoint;
   readonly errorBody: ErrorBody;
-  /** Creates the page of an error, instead of `errorBody`, for families of pages. */
+  /** Creates the response for an error as a page, instead of `errorBody`. Only for families of pages. */
   readonly errorPage?: ((problem: HttpProblem) => HandlerResponse) | undefined;
   /** Whether requests are listed in the request log. @default true, except for the endpoint `pages` */
   readonly isLogged?: boolean | undefined;
@@ -85,6 +85,8 @@ export type Handler<Parts> = (
 export type RouteTable<Parts> = Readonly<Record<string, Readonly<Record<string, Handler<Parts>>>>>;
 
 /**
+ * Creates the routes of a family, one for each pattern of the table.
+ *
  * @param enter Called before each handler, for the checks that all handlers share. Returns the `parts` for
  * the handlers.
  */

@@ -11,7 +11,7 @@ export interface RequestedRule {
 
 /** A rule of a job or of the replay stream. */
 export interface KnownRule extends RequestedRule {
-  /** The id of 63 bits, as digits. */
+  /** The 63-bit id, as digits. */
   readonly id: string;
 }
 
@@ -52,8 +52,8 @@ export async function checkRuleSyntax(
 }
 
 /**
- * One invalid rule causes all rules to be refused. Returns the outcomes in this case; `undefined` if all
- * rules are valid.
+ * Refuses all rules if any of them is invalid: returns the outcomes, each with `done: false`. Returns
+ * `undefined` if all rules are valid.
  */
 export function rejected(checked: readonly RuleOutcome[]): readonly RuleOutcome[] | undefined {
   return checked.every(({ done }) => done)
@@ -62,8 +62,8 @@ export function rejected(checked: readonly RuleOutcome[]): readonly RuleOutcome[
 }
 
 /**
- * Prints the outcomes as JSON, with counts. By default, the counts are of created rules and of rules that were
- * not created.
+ * Prints the outcomes as JSON, with the numbers of rules that are done and not done. The last parameter has
+ * the names of these two numbers.
  */
 export function outcomesText(
   outcomes: readonly RuleOutcome[],

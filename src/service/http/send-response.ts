@@ -161,7 +161,7 @@ async function sendWithFault(
     await stall(signal, fault.forMs);
     await write(response, chunk.subarray(at));
   }
-  // If the body is shorter than the fault's offset, the fault happens at its end.
+  // If the body is shorter than the fault's offset, a cut or stall happens at the end of the body.
   if (!isDone && fault.kind !== 'flip') {
     // A client that has got `Content-Length` already has the whole message. Without this header, the fault
     // still changes something: the client does not see that the message is complete.

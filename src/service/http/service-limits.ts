@@ -29,7 +29,7 @@ const STRICT = {
   thirtyDaySpanMs: 31 * DAY,
   /** Requests for posts and for counts share this rate. */
   searchRate: rate(20, SECOND),
-  /** The documentation says that the contract sets this rate, so there is none by default. */
+  /** The documentation says that the contract sets this rate, so by default there is no limit. */
   searchPerMinuteRate: rate(Number.POSITIVE_INFINITY, MINUTE),
   /** The earliest time that can be searched, in epoch milliseconds. */
   searchEarliest: FIRST_POST,
@@ -84,8 +84,8 @@ export type Limits = Readonly<typeof STRICT>;
 const RELAXED: Limits = { ...STRICT, ...lifted(STRICT) };
 
 /**
- * The option `limits`. `strict` has the limits of the real service, and `relaxed` the same without rates. An
- * object changes some of the limits of the real service.
+ * The option `limits`. `strict` has the limits of the real service. `relaxed` has the same limits, but no
+ * rates. An object changes some of the limits of the real service.
  */
 export type LimitsOption = 'strict' | 'relaxed' | Partial<Limits>;
 

@@ -16,7 +16,7 @@ import type { JobStore } from './job-store.js';
 export interface GenerateFilesOptions {
   readonly archive: Archive;
   readonly store: JobStore;
-  /** The files that were written so far. Each new file is appended. */
+  /** The files that were written so far. `generateFiles` appends each new file. */
   readonly files: DataFile[];
   /**
    * Whether each file ends in an `info` line. The `sent` in this line is the time at which the job began to

@@ -28,7 +28,7 @@ export class IdleTracker {
   /**
    * Waits within a tracked task until `wake` is called. If the signal fires, rejects with its reason.
    *
-   * @param start Registers `wake` with the source of the event. Returns a function that removes it there.
+   * @param start Registers `wake` with the source of the event. Returns a function that unregisters `wake`.
    */
   async wait<T>(
     signal: AbortSignal,

@@ -86,9 +86,9 @@ export function jobDays({ from, to }: Window): number {
 // new jobs.
 
 /**
- * Returns the time at which a job expires: 15 days after its quote, or after its acceptance. Rounded down to the
- * second, as responses show it. A job whose estimate has failed has no quote, so it expires 15 days after the
- * failure.
+ * Returns the time at which a job expires: 15 days after its quote or, once it is accepted, 15 days after its
+ * acceptance. Rounded down to the second, as responses show it. A job whose estimate has failed has no quote,
+ * so it expires 15 days after the failure.
  */
 export function expiryOf(job: JobRecord, retentionMs: number): number {
   const { status, quote, acceptedAt, since } = job;

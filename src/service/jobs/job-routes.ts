@@ -152,8 +152,8 @@ interface JobParts {
 }
 
 /**
- * Before a response is sent, jobs do the work that is due by the service's clock. This is the maximum wait
- * for them, in milliseconds of real time.
+ * The maximum time that a request waits for jobs to do the work that is due by the service's clock, in
+ * milliseconds of real time.
  */
 const MAX_WAIT_MS = 100;
 

@@ -34,8 +34,8 @@ export async function checkJobRules(requested: readonly RequestedRule[]): Promis
 }
 
 /**
- * Returns a random id of 61 to 63 bits. The ids of the real service are as long. A client that parses such an
- * id as a number loses digits.
+ * Returns a random id of 61 to 63 bits, like the ids of the real service. A client that parses such an id as
+ * a number loses digits.
  */
 function newRuleId(): string {
   return String((randomBytes(8).readBigUInt64BE() >> 1n) | (1n << 60n));

@@ -120,7 +120,7 @@ export class JobStore {
   async #loadFiles(job: JobRecord): Promise<DataFile[]> {
     const list = await this.#listOf(job);
     const path = join(await this.#jobFolder(job), LIST);
-    // If a crash has truncated the last line, `read` removes it, and its file is written again.
+    // If a crash has truncated the last line, `read` removes it. The job then writes that data file again.
     return withAnyStorageError('read', path, async () => {
       const files = await list.read().catch(cause => {
         throw cause instanceof SyntaxError ? damaged(path, cause) : cause;

@@ -71,8 +71,8 @@ function matchesOf(kind: Entity['kind'], text: string, pattern: RegExp): readonl
 }
 
 /**
- * The country codes, and the most common other top-level domains. A link without a protocol must end in one of
- * these domains.
+ * The country codes, and the most common other top-level domains. A host without a protocol is only a link if
+ * it ends in one of these domains.
  */
 const TOP_LEVELS =
   `ac ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bm bn bo br bs bt bw by bz
@@ -101,7 +101,7 @@ const BARE_HOST = hostOf(`[a-z0-9${LATIN}]`, '-', ENDS_IN);
 
 /**
  * Returns a pattern for a host name. Each label starts and ends with `character`. In between, it may also
- * contain `inside`, or only hyphens in the label before the top-level domain.
+ * contain `inside`. The label before the top-level domain may contain hyphens instead.
  */
 function hostOf(character: string, inside: string, ending: string): string {
   const label = (joiner: string) => `${character}(?:(?:${character}|${joiner})*${character})?\\.`;

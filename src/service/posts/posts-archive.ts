@@ -65,8 +65,9 @@ function oneBlock(posts: Posts, format: Format): BlockStore {
 }
 
 /**
- * @param posts The posts, newest first. A search tests every one of them for a term, because there are only a
- * few.
+ * Creates a block of posts. A search tests every post for a term, because there are only a few posts.
+ *
+ * @param posts The posts, newest first.
  */
 function blockOf(posts: readonly PostInFormat[]): Block {
   const postAt = (document: number) => posts[document] as PostInFormat;

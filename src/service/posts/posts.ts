@@ -97,7 +97,7 @@ export class Posts {
 
   /**
    * Deletes a post that was added. The compliance stream sends an event, and search, jobs and replays no
-   * longer return the post. Like any deleted post, it is still counted.
+   * longer return the post. Counts still include it, like any deleted post.
    *
    * @throws OptionError for an id that was not added, or that was deleted before.
    */
@@ -205,7 +205,7 @@ export class Posts {
     return undefined;
   }
 
-  /** Completes posts. Either all of them are added, or none. */
+  /** Completes posts and adds them. If one cannot be added, adds none. */
   #complete(posts: readonly ReadPost[]): readonly AddedPost[] {
     const added: AddedPost[] = [];
     try {

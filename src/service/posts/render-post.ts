@@ -144,6 +144,8 @@ function cutText({ id, text, retweeted }: CompletedPost): ShownText | undefined 
 }
 
 /**
+ * Prints the entities of the text of a post as a JSON object with a list for each kind.
+ *
  * @param unwound Whether the JSON of a link includes its target. `activity_streams` has the targets in
  * `gnip.urls`.
  */

@@ -188,8 +188,8 @@ function withoutRules(activity: Activity): Uint8Array {
 }
 
 /**
- * Parses a rule that the service itself uses. Unlike a customer's rule, it may consist only of operators that
- * must not stand alone.
+ * Parses a rule that the service itself uses. Unlike a customer's rule, it needs no operator that can stand
+ * alone.
  */
 function treeOf(rule: string): RuleNode {
   const { tree } = parseRule(rule);

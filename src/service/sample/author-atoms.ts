@@ -21,8 +21,9 @@ interface Profile {
 }
 
 /**
- * Finds the atoms for authors (in one of their relations to a post) that have a search term. They are found
- * by a pass over the authors, because collecting the terms of 40,000 authors takes longer than most counts.
+ * Finds the author atoms that have a search term. An author atom is a number for an author in one relation to
+ * a post. A search passes over the authors, because collecting the terms of 40,000 authors takes longer than
+ * most counts.
  */
 export class AuthorAtoms {
   readonly #authors: SampleAuthors;

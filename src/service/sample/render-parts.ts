@@ -141,7 +141,7 @@ export function postPage(head: SampleHead, drafts: SampleDrafts): string {
   return pageStart(drafts.authors.handleOf(head.author)) + idOf(head);
 }
 
-/** Returns the part of URLs on the web that all posts of an author share. */
+/** Returns the start of the web URLs of an author's posts. The id of the post follows. */
 export function pageStart(handle: string): string {
   return `https://twitter.com/${handle}/status/`;
 }
@@ -266,7 +266,7 @@ export function retweetParts(
   };
 }
 
-/** Returns the bounding box of a place: four corners, without the first corner at the end. */
+/** Returns the bounding box of a place: four corners. The first corner is not repeated at the end. */
 export function boxOf(place: SamplePlace): string {
   const corners = cornersOf(place).map(corner => `[${corner}]`);
   return `{"type":"Polygon","coordinates":[[${corners}]]}`;

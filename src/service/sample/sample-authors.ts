@@ -46,7 +46,7 @@ const FOUNDERS = 300;
 const LAST_JOINED = Date.UTC(2024, 0, 1);
 const SALT = -7;
 const { handles } = vocabulary;
-/** The words in handles before the last. The last word ends in the number of the author. */
+/** The words in handles, except for the last word of a handle, which ends in the number of the author. */
 const FIRST_WORDS = new Set(
   handles.first.flatMap(head =>
     handles.last.flatMap(tail =>
@@ -89,15 +89,15 @@ export class SampleAuthors {
     this.#seed = seed;
   }
 
-  /** Returns the number of authors who have joined at a time. It grows slowly at first. */
+  /** Returns the number of authors who have joined by a given time. The number grows slowly at first. */
   static countAt(at: number): number {
     const progress = Math.min(Math.max((at - FIRST_POST) / (LAST_JOINED - FIRST_POST), 0), 1);
     return FOUNDERS + Math.floor((AUTHORS - FOUNDERS) * progress * progress);
   }
 
   /**
-   * Returns whether a handle may contain a word. True may be wrong, false never is. A search for most words
-   * that no handle contains therefore does not have to make all handles.
+   * Returns whether a handle may contain a word. `true` may be wrong; `false` is always right. A search for a
+   * word that no handle contains therefore rarely has to create all handles.
    */
   static mayHaveWord(word: string): boolean {
     return /\d$/.test(word) || FIRST_WORDS.has(word);

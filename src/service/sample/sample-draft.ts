@@ -174,8 +174,10 @@ export class SampleDrafts {
   }
 
   /**
-   * Returns the number of posts in a minute, which is counted from 1970. The mean may have a fraction, so
-   * some minutes are rounded up.
+   * Returns the number of posts in a minute. The mean may have a fraction, so the result is rounded up in
+   * some minutes.
+   *
+   * @param minute The minute, counted from 1970.
    */
   countAt(minute: number): number {
     if (minute * MINUTE < FIRST_POST) return 0;
@@ -258,7 +260,7 @@ export class SampleDrafts {
     return draft;
   }
 
-  /** Returns the head of the popular post of a minute, which is a multiple of `POPULAR`. */
+  /** Returns the head of the popular post of a minute. `minute` is a multiple of `POPULAR`. */
   #popularHead(minute: number): SampleHead {
     const known = this.#heads[placeOf(minute)];
     if (known?.minute === minute) return known;

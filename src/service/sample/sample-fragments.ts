@@ -123,8 +123,8 @@ export class SampleFragments {
   }
 
   /**
-   * Returns the length of a fragment that is measured for the first time. A month has 80,000 names, mentions
-   * and links, so they are measured without making their fragments.
+   * Measures a fragment for the first time, and returns its length. A month has 80,000 names, mentions and
+   * links, so they are measured without creating their fragments.
    */
   #measure(key: number): number {
     const [kind, of] = splitKey(key);

@@ -1,8 +1,8 @@
 import { ID_EPOCH } from '../archive/look-up-post.js';
 
 /**
- * From this time on, ids are based on the time of the post. Before, ids are sequential. This is one minute
- * after the epoch of time-based ids, so that they are larger than all sequential ids.
+ * From this time on, ids are based on the time of the post. Earlier ids are sequential. This is one minute
+ * after the epoch of time-based ids, so that every time-based id is larger than all sequential ids.
  */
 export const SNOWFLAKES = ID_EPOCH + 60_000;
 /** From this time on, the ids of users are based on the time. */

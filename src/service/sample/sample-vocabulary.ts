@@ -47,7 +47,7 @@ export function sampleLink(index: number): SampleLink {
   };
 }
 
-/** Returns the text of a link that search finds, except for its code. */
+/** Returns the searchable text of a link, without the code of the short link. */
 export function linkText(index: number): string {
   const { address, display } = addressOf(index);
   return `www.${address} ${display}`;

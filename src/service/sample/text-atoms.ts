@@ -33,7 +33,7 @@ import {
 } from './sample-vocabulary.js';
 import { WordSearch } from './word-search.js';
 
-/** A part of the text of fragments: a whole fragment, or what is before, in or after the gap of a sentence. */
+/** A whole fragment, or the text before, in or after the gap of a sentence. Fragments can share a part. */
 interface Part {
   readonly words: readonly string[];
   /** The first and the last word, if `isSingle` is true for them. */
@@ -43,7 +43,10 @@ interface Part {
   readonly keys: readonly number[];
 }
 
-/** The fragments that form a term of two one-character words with the next or the previous fragment. */
+/**
+ * The fragments that may form a term with a neighbour: one fragment ends with a one-character word, and the
+ * next one begins with another.
+ */
 export interface PairedAtoms {
   /** The fragments that end with the first word. */
   readonly ends: AtomSet;
@@ -54,7 +57,7 @@ export interface PairedAtoms {
 
 /**
  * Finds the fragments of text that have a search term, except for mentions (see `AuthorAtoms`). A month has
- * 12,000 different sentences. Their terms are found by the 1,300 parts of which these sentences consist.
+ * 12,000 different sentences, but these consist of only 1,300 parts, so terms are collected by part.
  */
 export class TextAtoms {
   /** The fragments by term, except for links, names, and the operators and signs of tags. */
@@ -87,7 +90,7 @@ export class TextAtoms {
   /** Yields the atoms of the fragments that have a term. */
   *with(term: string): Generator<number> {
     for (const keys of this.#byTerm.get(term) ?? []) yield* keys;
-    // The other terms of tags begin with `#` or `$`, or contain a colon.
+    // `#byTerm` lacks the terms of tags that begin with `#` or `$`, or contain a colon.
     if (/^[#$]|:/.test(term)) for (const keys of this.#tagTerms().get(term) ?? []) yield* keys;
     if (LINK_TERMS.includes(term)) for (let i = 0; i < LINKS; i++) yield fragmentKey(LINK, i);
     else for (const link of this.#links.find(term)) yield fragmentKey(LINK, link);
@@ -100,7 +103,7 @@ export class TextAtoms {
   pairs(term: string): PairedAtoms | undefined {
     const [first = '', second = '', ...rest] = wordsIn(term);
     const [ends, starts] = [this.#byLast.get(first), this.#byFirst.get(second)];
-    // The words of an operator or a tag do not form the term.
+    // The term of an operator or a tag contains more than its words, such as `:` or `#`, so it is not a pair.
     if (rest.length > 0 || first + second !== term || !ends || !starts) return undefined;
     return { ends: new AtomSet(ends), starts: new AtomSet(starts), wordless: this.#wordless };
   }

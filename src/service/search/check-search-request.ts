@@ -272,8 +272,8 @@ interface NextToken {
 
 const SIGNATURE_BYTES = 16;
 /**
- * The version of the token. It is a part of the key, so that tokens of an earlier version are refused. Must
- * be incremented with each change of `NextToken`.
+ * The version of the token. It is a part of the key, so that tokens of an earlier version are refused.
+ * Increment it with each change of `NextToken`.
  */
 const TOKEN_VERSION = 2;
 

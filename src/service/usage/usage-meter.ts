@@ -80,7 +80,7 @@ export class UsageMeter {
     this.#scheduleWrite();
   }
 
-  /** @throws StorageError if the counts cannot be read. */
+  /** Returns the usage of each product on each UTC day. @throws StorageError if the counts cannot be read. */
   async days(window: Window): Promise<readonly DayUsage[]> {
     await this.#write();
     return this.#store.days(window);
@@ -150,7 +150,7 @@ export function startOfMonth(ms: number): number {
 }
 
 /**
- * Returns the same day `months` later, or earlier if negative. If that month is shorter, returns
+ * Returns the same day `months` later, or earlier if `months` is negative. If that month is shorter, returns
  * its last day.
  */
 export function monthsLater(ms: number, months: number): number {
@@ -236,7 +236,7 @@ export class UsageStore {
     );
   }
 
-  /** @throws StorageError */
+  /** Returns the stored usage for each product and UTC day that begins in a window. @throws StorageError */
   async days({ from, to }: Window): Promise<readonly DayUsage[]> {
     const database = await this.#open();
     return this.#use('read', () => {
@@ -294,7 +294,7 @@ export class UsageStore {
       return LmdbDatabase.open(absolutePath(this.#folder ?? (this.#temporary as string)));
     });
     this.#opened = opened;
-    // After a failure, the next call must open the database again.
+    // After a failure, the next call opens the database again.
     opened.catch(() => {
       if (this.#opened === opened) this.#opened = undefined;
     });

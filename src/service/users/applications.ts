@@ -91,8 +91,8 @@ export function registeredApplications(settings: OAuthSettings): readonly Regist
 }
 
 /**
- * Returns whether a callback is registered. Ignores the query of the callback. By default, `oob` is registered,
- * and every loopback address with any port.
+ * Returns whether a callback is registered. Ignores the query of the callback. By default, `oob` and all URLs
+ * of loopback addresses are registered.
  */
 export function isRegistered(callback: string, registered: readonly string[] | undefined): boolean {
   if (callback === OUT_OF_BAND) return registered?.includes(OUT_OF_BAND) ?? true;

@@ -91,8 +91,8 @@ interface ReactionWindow {
 }
 
 /**
- * Returns the time windows in which retweets of and replies to these posts are searched. Overlapping windows
- * are joined. Windows with a gap stay separate, because the gap may be years long.
+ * Returns the time windows to search for retweets of these posts and replies to them. Overlapping windows are
+ * joined. Windows with a gap stay separate, because the gap may be years long.
  */
 function reactionWindows(
   posts: readonly ArchivedPost[],

@@ -29,7 +29,7 @@ const MAX_BODY_BYTES = 256 * 1024;
  * 3. the rate, over all applications: 429;
  * 4. that the content type is JSON: 415; the JSON of the body and its members: 400;
  * 5. the posts: 403 or 400;
- * 6. the time that all of this takes: 503.
+ * 6. the time limit for finding the posts and their totals: 503.
  *
  * A post that is not in the archive is unavailable. A post of another author is forbidden. If the user has
  * revoked the token, all posts in the archive are forbidden. The response has the totals of all other posts,

@@ -63,7 +63,7 @@ export class Grants extends StoredMap<Grant, StoredGrants> {
     });
   }
 
-  /** Returns false if there is no such grant or it was already revoked. */
+  /** Revokes a grant. Resolves to false if there is no such grant, or if it was revoked before. */
   revoke(user: Pick<User, 'id'>, key: string): Promise<boolean> {
     return this.change(grants => {
       const grant = grants.get(nameOf(user, key));

@@ -83,8 +83,8 @@ export class Nonces {
     if (nonces.has(entry)) return false;
     nonces.add(entry);
     this.#used.set(timestamp, nonces);
-    // If there are too many nonces, drops the nonces of the oldest second. From then on, refuses requests
-    // with timestamps up to that second.
+    // If there are too many nonces, the nonces of the oldest second are dropped. From then on, `canCheck`
+    // refuses timestamps up to that second.
     if (++this.#size > this.#max && this.#used.size > 1)
       this.forget(Math.min(...this.#used.keys()) + 1);
     return true;

@@ -47,8 +47,8 @@ interface ProviderContext {
 }
 
 /**
- * A request token. It is issued in step 1 of a sign-in. The user approves it in step 2, and it is exchanged
- * in step 3.
+ * A request token. The service issues it in step 1 of a sign-in. The user approves it in step 2. The
+ * application exchanges it for an access token in step 3.
  */
 interface RequestToken extends PendingSignIn {
   readonly token: string;

@@ -277,7 +277,7 @@ function hostOf(scheme: string, authority: string): string {
 }
 
 /**
- * Parses the decoded parameters of an `Authorization` header with the scheme OAuth (RFC 5849 section 3.5.1),
+ * Returns the decoded parameters of an `Authorization` header with the scheme OAuth (RFC 5849 section 3.5.1),
  * without `realm`. Returns `undefined` for another scheme, and `malformed` for a syntax error.
  */
 export function parseAuthorization(
