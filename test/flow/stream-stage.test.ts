@@ -209,3 +209,16 @@ describe.each(KINDS)('the failure of a source before %s', (_, stream) => {
     await expect(pipeline(failing, stream(), collect())).rejects.toBe(failure);
   });
 });
+
+it('a stream as stage rejects a second run while the first still uses it, and receives none of its items', async () => {
+  const shared = new PassThrough({ objectMode: true });
+  const controller = new AbortController();
+  const { flow, state } = numbers({ waits: true });
+  const first = pipeline(flow, shared, collect(), { signal: controller.signal });
+  while (state.read < 4) await setImmediate();
+  const second = numbers({ upTo: 100 });
+  await expect(pipeline(second.flow, shared, collect())).rejects.toThrow('was used before');
+  expect(second.state.read).toBe(0);
+  controller.abort(new Error('enough'));
+  await expect(first).rejects.toThrow();
+});
