@@ -28,7 +28,10 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** If the child's stdout or stderr is not a pipe, the output of that stream is empty. */
+/**
+ * Waits until a child ends, and returns its output. If its stdout or stderr is not a pipe, the
+ * output of that stream is empty.
+ */
 export async function outputOf(child: ChildProcess): Promise<Ended> {
   const [end, stdout, stderr] = await Promise.all([
     once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>,

@@ -30,7 +30,10 @@ function keepModules({ onResolve }: PluginBuild): void {
   onResolve({ filter: /\.js$|^[^.]/ }, ({ kind }) => ({ external: kind !== 'entry-point' }));
 }
 
-/** Excludes `worker.ts`, the script of the threads, because that script is bundled separately. */
+/**
+ * Returns the paths of the sources below `src`, without `.ts`. Excludes `worker.ts`, the script of
+ * the threads, which is bundled separately.
+ */
 export async function sources(): Promise<string[]> {
   return (await readdir(source, { recursive: true }))
     .filter(name => /(?<!\.d)\.ts$/.test(name) && name !== 'worker.ts')

@@ -90,7 +90,8 @@ async function keepWorker(worker: string): Promise<void> {
 }
 
 /**
- * A script exports nothing. Excludes the scripts of `npm run faults`, which compiles them itself.
+ * Returns the scripts below a folder, which are the files that export nothing. Excludes the scripts
+ * of `npm run faults`, which compiles them itself.
  */
 async function scriptsBelow(folder: string): Promise<string[]> {
   const names = await readdir(path.join(root, folder), { recursive: true });

@@ -90,7 +90,9 @@ function bundles(): ReadonlyMap<string, ScriptCoverage[]> {
   return found;
 }
 
-/** If a test killed the process while it wrote the file, returns no coverage. */
+/**
+ * Returns the coverage in a file, or none if a test killed the process that was writing the file.
+ */
 function scriptsIn(file: string): readonly ScriptCoverage[] {
   const text = readFileSync(file, 'utf8');
   try {

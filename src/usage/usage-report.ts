@@ -13,8 +13,7 @@ export interface UsageOptions {
   /** Whether the report is by month or by day. @default 'month' */
   readonly bucket?: UsageBucket | undefined;
   /**
-   * The first day, inclusive, in UTC. Hours and minutes are ignored. The service keeps the usage of 12
-   * months.
+   * The first day, inclusive, in UTC. Hours and minutes are ignored. The service keeps usage for 12 months.
    * @default the start of the month two months before the month in which the report ends
    */
   readonly fromDate?: Timestamp | undefined;
@@ -90,9 +89,9 @@ export const USAGE_OPTIONS = {
 } satisfies OptionTable<UsageOptions>;
 
 /**
- * Requests the usage of the account by month or day, with a projection for the current month. At most 2
- * requests per minute are sent; if there are more calls, they wait. The numbers may differ from those on
- * invoices. If `fromDate` is more than 12 months ago, the report is empty.
+ * Requests the usage of the account by month or day, with a projection for the current month. Sends at most 2
+ * requests per minute; further calls wait. The numbers may differ from those on invoices. If `fromDate` is
+ * more than 12 months ago, the report is empty.
  *
  * `usage.rows` delivers the report as rows for files, and `usage.chart` formats it as a chart for a terminal.
  *

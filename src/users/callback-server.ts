@@ -71,8 +71,8 @@ export class CallbackServer {
 
   #respond(request: IncomingMessage, response: ServerResponse): void {
     const [status, text, decide] = this.#verdict(request);
-    // The caller closes the server after `decide` was called, so `decide` is called only after the page was
-    // sent completely.
+    // The caller closes the server once `decide` is called. This therefore calls `decide` only after the
+    // whole page was sent.
     if (decide !== undefined) response.once('close', decide);
     response.writeHead(status, PAGE_HEADERS);
     response.end(page(text));

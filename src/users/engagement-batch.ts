@@ -36,8 +36,8 @@ export interface BatchResponse {
 }
 
 /**
- * Requests the totals of up to 250 posts. If the service refuses a request because of some of the posts, the
- * totals of all other posts are requested again. The refused posts have no totals.
+ * Requests the totals of up to 250 posts. If the service refuses a request because of some of the posts,
+ * requests the totals of the other posts again. The refused posts have no totals.
  *
  * @throws AuthorizationError If the service refuses a request for any other reason.
  */
@@ -51,7 +51,7 @@ export async function engagementBatch(
   const told = new Set(response.problems.map(({ id }) => id));
   const rest = ids.filter(id => !told.has(id));
   if (response.refused === undefined || rest.length === 0) return response;
-  // This recursion ends, because each repetition has fewer ids. An error without ids was thrown above.
+  // This recursion ends, because each repetition has fewer ids: `ask` throws any refusal that names no posts.
   const others = await engagementBatch(account, query, rest, signal);
   return { ...others, problems: [...response.problems, ...others.problems] };
 }
@@ -125,7 +125,9 @@ export interface EngagementProblem {
 
 const UNAVAILABLE = 'unavailable_tweet_ids';
 
-/** @throws DataError If the response has another structure. */
+/**
+ * Reads the totals and the problems in a response. @throws DataError If the response has another structure.
+ */
 export function parseEngagement(
   value: unknown,
   ids: readonly string[],
@@ -140,8 +142,8 @@ export function parseEngagement(
 }
 
 /**
- * Returns the problems in a refusal that concerns only some posts. Other batches may still succeed. Returns
- * `undefined` if the refusal concerns anything else.
+ * Returns the problems in a refusal if the posts of all problems are known. Other posts may still have
+ * totals. Returns `undefined` for any other refusal.
  */
 function postProblemsOf(
   text: string,

@@ -13,7 +13,7 @@ export type EngagementType = 'favorites' | 'retweets' | 'replies';
 /** The keys by which totals are nested, outermost first. */
 export type GroupBy = 'tweet.id' | 'engagement.type';
 
-/** A grouping, which consists of the keys by which its totals are nested. */
+/** A grouping: the keys by which its totals are nested, outermost first. */
 export interface Grouping {
   readonly group_by: readonly GroupBy[];
 }

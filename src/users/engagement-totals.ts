@@ -67,9 +67,9 @@ const OPTIONS = {
 } satisfies OptionTable<EngagementTotalsOptions<Groupings, EngagementType, CountAs>>;
 
 /**
- * Returns how many likes, retweets and replies the posts of a signed-in user have. The ids are sent in
- * batches of 250, without duplicates, and the totals of several requests are added. The type of `totals`
- * depends on `group_by`.
+ * Returns how many likes, retweets and replies the posts of a signed-in user have. Sends the ids in batches
+ * of 250, without duplicates, and adds up the totals of all batches. The type of `totals` depends on
+ * `group_by`.
  *
  * Posts that are deleted or belong to other users are listed in `errors`; all other posts have totals.
  *

@@ -23,9 +23,7 @@ export interface RequestToken {
   readonly secret: Secret;
 }
 
-/**
- * The tokens that identify the authorized user in every call. When they are printed, secrets appear redacted.
- */
+/** The tokens that identify the authorized user in every call. The secrets are redacted when printed. */
 export interface AccessToken {
   readonly token: Secret;
   readonly secret: Secret;

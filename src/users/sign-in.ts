@@ -111,8 +111,8 @@ export async function signIn(account: Account, options: SignInOptions = {}): Pro
     const token = await requestToken(account, { callback, signal: patience.signal });
     const came = server.verifierOf(token.token);
     const shown = Promise.resolve(signInAddress(account, token, { always })).then(open);
-    // `open` may not return before the user has finished. Therefore, this does not wait for `open` if the
-    // service's callback (`came`) arrives earlier.
+    // `open` might return only after the user has finished. This therefore stops waiting for `open` when the
+    // service's callback (`came`) arrives.
     const verifier = await abortable(Promise.race([came, shown.then(() => came)]), patience.signal);
     const access = await accessToken(account, { token, verifier, signal: patience.signal });
     if (store !== undefined) await writeToken(store, owner, access);
@@ -146,6 +146,8 @@ const VERSION = 1;
 const OTHERS = 0o077;
 
 /**
+ * Returns the stored tokens, or `undefined` if the file does not exist.
+ *
  * @throws StorageError if other users can read the file, if it is damaged, or if its tokens belong to another
  * application.
  */

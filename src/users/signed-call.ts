@@ -24,9 +24,9 @@ interface SignedCall {
 const REFUSED_STATUSES = [400, 401, 403, 413, 415, 422];
 
 /**
- * Sends a signed request with rate limits and retries, like `request`. Each attempt has a new nonce, timestamp
- * and signature. The timestamp uses the service's clock, if it is known. If the service refuses the timestamp
- * because its clock has changed, the request is signed again once.
+ * Sends a signed request with rate limits and retries, like `request`. Each attempt has a new nonce,
+ * timestamp and signature. The timestamp uses the service's clock, if it is known. If the service refuses the
+ * timestamp because its clock has changed, signs and sends the request once more.
  *
  * @param readRefusal Converts a refusal and the text of its body to a result. By default, the refusal is
  * thrown.
@@ -154,6 +154,7 @@ function skewOf(date: string | undefined, now: number): number | undefined {
 
 /**
  * Describes the difference between the clocks, if a wrong clock is, or may be, the reason for the failure.
+ * Otherwise, returns an empty string.
  */
 function describeSkew(failure: AuthorizationFailure, skewMs: number | undefined): string {
   if (skewMs === undefined || Math.abs(skewMs) < LEAST_SKEW) return '';
@@ -241,7 +242,10 @@ function order(a: string, b: string): number {
   return a < b ? -1 : Number(a > b);
 }
 
-/** Must be called again for each attempt, because the nonce and timestamp may be used only once. */
+/**
+ * Returns the `Authorization` header of one attempt. A retry needs a new header, because the nonce and
+ * timestamp may be used only once.
+ */
 export function authorization(
   { method, url, form }: SignedRequest,
   { consumerKey, consumerSecret, token, tokenSecret }: Credentials,
@@ -249,7 +253,7 @@ export function authorization(
 ): string {
   const consumer = { key: consumerKey, secret: consumerSecret.reveal() };
   const signer = new Signer(consumer, () => clock.now());
-  // If the token is in the form, it has no key here. The library accepts this, although its types do not.
+  // If the token is in the form, it has no key here. oauth-1.0a accepts this, although its types do not.
   const signing = { key: token, secret: tokenSecret?.reveal() } as OAuth.Token;
   const parameters = signer.authorize({ method, url: url.href, data: form }, signing);
   return signer.toHeader(parameters).Authorization;

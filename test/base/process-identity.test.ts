@@ -24,7 +24,7 @@ describe('a recorded process', () => {
       const [pid] = await once(parent.stdout, 'data');
       const child = only(Number(String(pid)));
       await expect.poll(() => processState(child)).toBe('dead');
-      // Still in the table of processes, where signals reach it.
+      // The dead child is still in the process table, so signals still reach it.
       expect(process.kill(child.pid, 0)).toBe(true);
       parent.kill('SIGKILL');
     },

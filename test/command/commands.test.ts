@@ -280,7 +280,7 @@ async function outcomeOf(
   );
 }
 
-/** A pair without `--out` is yielded once for each kind of `--out`. */
+/** Yields every pair of flags. A pair without `--out` is yielded once for each kind of `--out`. */
 function* pairsOfFlags(
   command: Command,
 ): Generator<readonly [Readonly<Record<string, string>>, Flag, Flag]> {

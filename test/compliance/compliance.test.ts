@@ -80,7 +80,7 @@ class ComplianceServer {
     gzip.flush(constants.Z_SYNC_FLUSH);
   }
 
-  /** When this resolves, clients may already have reconnected. */
+  /** Resets all open connections. When this resolves, clients may already have reconnected. */
   async cut(): Promise<void> {
     const all = [...this.open];
     const closed = all.map(({ response }) => once(response, 'close'));

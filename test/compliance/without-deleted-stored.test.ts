@@ -23,8 +23,8 @@ import { temporaryFolder } from '../temporary-folder.js';
 import { edit, ofPost, ofUser, scrubGeo } from './event.js';
 
 /**
- * How `withoutDeleted` runs. With `items`, a user function comes before it, so that it gets items
- * instead of stored bytes. Otherwise, it runs on the main thread (`here`) or in threads.
+ * How `withoutDeleted` runs. With `items`, it comes after a user function and gets items instead of
+ * stored bytes. Otherwise, it runs on the main thread (`here`) or in threads.
  */
 type Way = 'items' | 'here' | 'threads';
 

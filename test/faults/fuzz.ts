@@ -7,8 +7,8 @@ import type { Fuzzed } from './fuzz/fuzz-parser.js';
 import type { Cell, Part } from './part.js';
 
 /**
- * The duration of a trial, in ms. A trial takes longer only if a single input takes long, such as a
- * request.
+ * The duration of a trial, in ms. A trial takes longer if its first `MIN_INPUTS` inputs take
+ * longer.
  */
 const TRIAL_MS = 1_000;
 const MIN_INPUTS = 200;

@@ -29,8 +29,9 @@ export function resultsOf(part: Part, recorded: Recorded): ReadonlyMap<string, R
 }
 
 /**
- * Returns whether a result replaces the recorded one. It does not if the run had fewer seeds or was
- * interrupted, or if the cell has nothing to try.
+ * Returns whether a result replaces the recorded one. It does not if the cell has nothing to try,
+ * if the run had fewer seeds, or if the run was interrupted and had no failure. With `startsAgain`,
+ * it always replaces a result with failures.
  */
 export function replaces(
   { expects, trials, failures }: CellResult,
@@ -43,7 +44,10 @@ export function replaces(
   return trials >= before.trials || failures.length > 0;
 }
 
-/** Also removes the results of cells that the part no longer has. */
+/**
+ * Adds results to the file, and removes the results of cells that the part no longer has. Returns
+ * the new content of the file.
+ */
 export function record(
   file: string,
   part: { readonly name: string; readonly cells: readonly { readonly name: string }[] },

@@ -53,7 +53,7 @@ export async function tryInChild(
     const [result] = JSON.parse(stdout) as CellResult[];
     if (result !== undefined) return result;
   }
-  // If the arguments are wrong, the test has a mistake, and not the library.
+  // Wrong arguments are a mistake in the test, not in the library.
   if (code === 2) throw new Error(stderr);
   const message = isLate ? `Killed after ${limitMs} ms` : `Ended with code ${code}: ${stderr}`;
   return {

@@ -19,7 +19,7 @@ function source(): { readonly flow: Flow<string>; readonly state: { opened: numb
   return { flow, state };
 }
 
-/** The error must come before any input is read. */
+/** Checks that `pipeline()` rejects the arguments before it reads any input. */
 async function refused(
   option: string,
   args: (flow: Flow<string>) => readonly unknown[],

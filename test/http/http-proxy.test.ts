@@ -104,8 +104,8 @@ describe('NO_PROXY', () => {
 });
 
 /**
- * Returns the URL of the proxy that undici's agent would use, or `direct`. If the agent uses a
- * proxy, it calls `factory` with this URL.
+ * Returns the URL of the proxy that undici's agent would use, or `direct`. The agent passes this
+ * URL to `factory`, or no URL if it uses no proxy.
  */
 function undiciProxies(
   target: URL,

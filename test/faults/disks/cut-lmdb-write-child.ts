@@ -3,8 +3,8 @@ import path from 'node:path';
 import { Random } from '../random.js';
 import { keptByLmdb, STEPS, stepsAtOnce } from './kept-by-lmdb.js';
 
-// Arguments: LIBRARY NAME FOLDER SEED LOCK. Changes the file of LMDB in all steps. Prints a line
-// after each step, so that the step appears in the output of strace.
+// Arguments: LIBRARY NAME FOLDER SEED LOCK. Runs all steps, which change the file of LMDB. Prints a
+// line after each step, so that the step appears in the output of strace.
 const [library = '', name = '', folder = '', seed = '', lock = ''] = process.argv.slice(2);
 const kept = keptByLmdb(name);
 const random = new Random(`writer ${name} ${seed}`);

@@ -59,10 +59,10 @@ const HANGS_MS = 90_000;
 const REASON = /ENOSPC|EIO|No space left on device|Input\/output error/;
 
 /**
- * Runs a process that writes to a file of LMDB, once for every system call. That call fails, or the
- * process is killed before it. Throws if an error is not one of the library's, or does not say what
- * failed and why. Throws if a call hangs, or if a process that retries does not complete. Throws if
- * the next process does not find all resolved steps, or cannot continue.
+ * For every system call, runs a process that writes to a file of LMDB. In that process, the call
+ * fails, or the process is killed before it. Throws if an error is not one of the library's, or
+ * does not say what failed and why. Throws if a call hangs, or if a process that retries does not
+ * complete. Throws if the next process does not find all resolved steps, or cannot continue.
  */
 export async function failLmdb(name: string, options: FailOptions): Promise<Failed> {
   const { fault, seed, isTried = () => true } = options;

@@ -72,8 +72,8 @@ const usage: KeptByLmdb = {
   async open(library, folder, seed) {
     const { UsageStore } = await loadModule(library, 'service/usage/usage-meter');
     const store = new UsageStore(folder);
-    // The store opens its file at the first call. With this call, `open` does so, and not the first
-    // step.
+    // The store opens its file at the first call. This call makes `open` open the file, instead of
+    // the first step.
     await store.days({ from: 0, to: DAY });
     const dayOf = (n: number) => (n <= ON_FIRST_DAY ? 0 : n < 9 ? DAY : 2 * DAY);
     // Repeats the ids of the previous step, which must be counted only once.

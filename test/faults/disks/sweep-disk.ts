@@ -51,7 +51,10 @@ export async function sweepDisk(kept: KeptFiles, options: SweepOptions): Promise
   return hits;
 }
 
-/** Also checks the names of the files, and that every resolved step is on disk. */
+/**
+ * Runs the steps without a fault. Returns the state after each step, and the calls of the disk.
+ * Also checks the names of the files, and that every resolved step is on disk.
+ */
 async function wholeRun(kept: KeptFiles, options: SweepOptions): Promise<Whole> {
   const states: unknown[] = [];
   const calls: string[] = [];

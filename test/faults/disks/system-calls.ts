@@ -143,7 +143,10 @@ function bytesOf(hex: string): Buffer {
   return Buffer.from(hex.replaceAll('\\x', ''), 'hex');
 }
 
-/** @throws if the process fails. The error contains the last printed line, which says where. */
+/**
+ * @throws if the process fails. The error contains the last printed line, which says where it
+ * failed.
+ */
 export async function stdoutOf(command: string, given: readonly string[]): Promise<string> {
   const child = spawn(command, given, {
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -256,8 +256,8 @@ export const addresses: ParserKind = {
 };
 
 /**
- * Creates a job with one file in a state folder from which a service continues it. Returns the
- * address of the file.
+ * Writes a job with one file to a state folder. A service that starts with this folder continues
+ * the job. Returns the address of the file.
  */
 async function writeJob(library: URL, stateFolder: string): Promise<string> {
   const { JobStore } = await loadModule(library, 'service/jobs/job-store');

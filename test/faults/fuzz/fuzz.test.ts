@@ -44,8 +44,8 @@ const FINDS: Readonly<Record<string, readonly string[]>> = {
       '{"basis":{"job":{"uuid":"abc123","title":"rain","results":{"activityCount":2}},"urlCount":1,"totalBytes":"7","listed":null,"suspectMinutes":[1]},"shard":{"index":1,"of":1},"files":[{"name":{},"path":"a.json.gz","suspectMinutes":[]}],"missing":[]}',
     ).toString('base64'),
   ],
-  // A negated group that is never closed. The library reported a position beyond the end of the
-  // rule for it.
+  // A negated group that is never closed. The library reported a position beyond the end of this
+  // rule.
   rules: [Buffer.from('-(').toString('base64')],
   // A value that is not JSON, and JSON that is not a tombstone.
   tombstones: ['{"deleted":', '{"deleted":5}', '[]'].map(text =>

@@ -149,7 +149,7 @@ function timesIn(text: string): readonly number[] {
   return times.toSorted((a, b) => a - b);
 }
 
-/** Parses a time. Prints it again and compares the texts, so that 31 February is invalid. */
+/** Parses a time. Formats the result and compares the strings, so that 31 February is invalid. */
 function timeOf(text: string): number | undefined {
   const ms = Date.parse(text);
   return !Number.isNaN(ms) && new Date(ms).toISOString() === text ? ms : undefined;

@@ -4,7 +4,10 @@ import { unchecked } from '../../unchecked.js';
 import { loadModule } from '../load-library.js';
 import { check, outcomes, type ParserKind } from './parser.js';
 
-/** A request is abandoned after this time, because an incomplete request gets no response. */
+/**
+ * The test closes a connection that is silent for this long, because an incomplete request gets no
+ * response.
+ */
 const IDLE_MS = 40;
 
 export const requests: ParserKind = {

@@ -169,9 +169,7 @@ function copyOf({ subject, headers, data }: StoredMessage, how: string, copy: nu
   return { subject, payload: data, headers: Object.fromEntries(all) };
 }
 
-/**
- * Drops messages from the stream that the reader has not read yet, while the reader is not running.
- */
+/** Drops unread messages from the stream between two runs of the reader. */
 export async function tryExpired(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
   const world = await setting.world();

@@ -95,8 +95,9 @@ export async function clockOff(setting: StreamSetting, trial: Trial): Promise<Co
 }
 
 /**
- * Purges the stream after posts were published that no commit covers. The publisher cannot tell
- * which of these posts the stream has contained, so the script must start from the beginning.
+ * Purges the stream after a run that has published posts without committing them. The publisher
+ * cannot tell which of these posts the stream has contained, so the script must start from the
+ * beginning.
  */
 export async function expired(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;

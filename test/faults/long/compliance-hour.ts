@@ -15,8 +15,8 @@ const STEP_MS = MINUTE / 2;
 /** The clock runs this many times as fast as real time, so an hour takes 2.5 minutes. */
 const SPEED = 24;
 /**
- * The speed of the clock at the end of the run. Then, a replay fills gaps, but delivers minutes
- * only once they are half an hour old. The run continues until that time.
+ * The speed of the clock after the hour. The run then waits until replays have filled all gaps. A
+ * replay delivers a minute only once the minute is half an hour old.
  */
 const TAIL_SPEED = 40;
 /** This limit only detects hangs. */

@@ -100,7 +100,7 @@ export class Course {
   }
 
   /**
-   * Must be called after each step.
+   * Ends a step and records its measurements. Call this after each step.
    *
    * @param times Named durations in milliseconds that must stay flat. If given, even as an empty
    * object, they are checked instead of the wall-clock time of the step.
@@ -127,11 +127,10 @@ export class Course {
 
   /**
    * Compares the last quarter of the run with the second quarter, because the first is for warm-up.
-   * Throws if memory, heap or buffers have grown by more than `growBytes`, or open files by more
-   * than
-   * 10. Throws if the CPU time of a step has grown to more than three times its value plus 50 ms.
-   * Also throws if the memory of any sample exceeds the memory before the run by more than
-   * `peakBytes`.
+   * Throws if memory, heap or buffers have grown by more than `growBytes`. Throws if the number of
+   * open files has grown by more than `MORE_OPEN`, or if the CPU time of a step has grown to more
+   * than three times its value plus 50 ms. Also throws if the memory of any sample exceeds the
+   * memory before the run by more than `peakBytes`.
    *
    * For wall-clock durations, compares the last third with the first, without extreme values. Other
    * work on the machine makes these durations longer. Therefore, fixed work is measured with each

@@ -19,7 +19,9 @@ export function timeOf({ at, realAt, speed }: ClockState, realNow = Date.now()):
 /** After this time, a wait reads the clock again, because its speed may have changed. */
 const LOOK_MS = 50;
 
-/** For a library whose service uses this clock: waits are shortened by the speed of the clock. */
+/**
+ * A timing for a library whose service uses this clock. The speed of the clock shortens all waits.
+ */
 export class FastClock implements Timing {
   readonly random: () => number;
   /** The real duration of all waits, in milliseconds. */

@@ -18,8 +18,8 @@ export interface BundledChild {
 }
 
 /**
- * Bundles the script for processes that are killed, together with the library. A process that lives
- * for milliseconds would spend most of its time loading hundreds of modules.
+ * Bundles the library with the script of the processes that a test kills. A process that lives for
+ * milliseconds would spend most of its time loading hundreds of modules.
  */
 export async function bundleChild(
   library: URL,

@@ -40,8 +40,11 @@ export interface FailingDisk {
 }
 
 /**
- * @param at The position of the failing call among the calls that change a file below the folder,
- * starting at 1.
+ * Makes disk calls below a folder fail: with `ENOSPC` every call from `at` on, with `EIO` only that
+ * call.
+ *
+ * @param at The position of the first failing call among the calls that change a file below the
+ * folder, starting at 1.
  * @param ofThreads Whether to count only the writes of worker threads.
  */
 export async function failDisk(
@@ -58,8 +61,8 @@ export async function failDisk(
     if (call === 'mkdir') return;
     const isCounted = isThread || !ofThreads;
     if (isCounted) calls++;
-    // A full disk stays full, but a failing sector fails only once. With either fault, removing
-    // files and checking that a folder exists still work.
+    // A full disk stays full, but files can still be removed. A failing sector fails only once.
+    // With either fault, checking that a folder exists still works.
     const fails = code === 'ENOSPC' ? calls >= at && call !== 'unlink' : isCounted && calls === at;
     if (!fails) return;
     if (++hits === 1) {

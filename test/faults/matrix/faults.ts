@@ -419,7 +419,7 @@ function expireAddresses({ random, world: { proxy, service } }: FaultSetting): P
 }
 
 /**
- * From a random request on, the service refuses the login. The run has then already received some
+ * Makes the service refuse the login from a random request on. By then, the run has received some
  * data.
  */
 function refuseLater(setting: FaultSetting): Planted {

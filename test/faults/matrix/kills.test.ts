@@ -11,8 +11,8 @@ import { cleanChild, tryKills } from './try-kills.js';
 
 /**
  * The pipelines that are killed, one for each kind of source and sink. `disks.test.ts` ends runs at
- * calls of a simulated disk. These tests check that a real process behaves like the simulation. `npm
- * run faults -- matrix` kills all pipelines with many seeds.
+ * calls of a simulated disk. These tests check that a real process behaves like the simulation.
+ * `npm run faults -- matrix` kills all pipelines with many seeds.
  */
 const KILLED: readonly RowName[] = [
   'search',
@@ -26,8 +26,8 @@ const KILLED: readonly RowName[] = [
   'damaged',
 ];
 /**
- * Returns times from the third quarter of a run. A run that is killed at such a time has committed
- * some items but not all.
+ * Returns numbers from the third quarter of a range. A run that is killed at such a disk call has
+ * committed some items but not all.
  */
 class LateRandom extends Random {
   override whole(min: number, max: number): number {

@@ -34,8 +34,8 @@ export const PATHS: Partial<Record<Endpoint, string>> = {
 };
 
 /**
- * The list of a job's files may be shorter by this many bytes in another run. The addresses in it
- * are signed again.
+ * The list of a job's files may be shorter by this many bytes in another run, because the signed
+ * addresses in it differ.
  */
 const SIGNED_BYTES = 50;
 

@@ -38,8 +38,8 @@ export class TrialTiming implements Timing {
   }
 
   /**
-   * Returns the elapsed time, without the minutes that a trial skips on the service's clock. No
-   * message can take that long to arrive.
+   * Returns the real time plus all waits of the library. Excludes the minutes that a trial skips on
+   * the service's clock, because no message can take that long to arrive.
    */
   elapsed(): number {
     return performance.now() + this.#waitedMs;

@@ -16,8 +16,8 @@ for (const call of ['writeSync', 'writevSync']) {
     return original(fd, ...args);
   };
 }
-// The bundle for processes that are killed already declares a `createRequire`, so it is not
-// imported by name.
+// This does not import `createRequire` by name, because the bundle for the processes that a test
+// kills already declares that name.
 nodeModule.createRequire(import.meta.url)(
   script.startsWith('file:') ? fileURLToPath(script) : script,
 );

@@ -11,7 +11,7 @@ export interface ThreadCall {
   readonly fd: number;
 }
 
-/** The call throws this error and has no other effect. */
+/** The error that a thread's write throws instead of writing. */
 export interface ThreadFailure {
   readonly message: string;
   readonly code: string | undefined;
@@ -81,6 +81,7 @@ function answer(port: MessagePort, answered: Int32Array, onCall: OnThreadCall): 
     Atomics.store(answered, 0, 1);
     Atomics.notify(answered, 0);
   });
-  // The port must not keep the process alive. The thread itself does so as long as necessary.
+  // The port must not keep the process alive. The thread itself keeps it alive as long as
+  // necessary.
   port.unref();
 }

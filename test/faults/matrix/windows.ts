@@ -25,7 +25,7 @@ export const COMPLIANCE_SINCE_MS = 10 * 60_000;
 
 /**
  * Events arrive at most this much later than their time. Therefore, a run that starts in the past
- * requests this much before its start, too.
+ * also requests events from this long before its start.
  */
 export const LATE_MS = 60_000;
 

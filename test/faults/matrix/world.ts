@@ -80,7 +80,7 @@ export class World {
       : { ...told, accessToken: token.token, accessTokenSecret: token.secret };
   }
 
-  /** From this call on, `clientAddresses` contains the access token of the user. */
+  /** Signs the user in. From then on, `clientAddresses` contains the returned access token. */
   async signIn(user: { id: string; handle: string; name: string }): Promise<BareToken> {
     const { service, addresses } = this;
     const step = async (name: string, body: Record<string, string>, token?: BareToken) => {
