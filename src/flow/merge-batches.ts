@@ -12,8 +12,8 @@ export interface SourcePart {
 export type OpenSource<Part extends SourcePart> = (pull: Run) => AsyncIterable<Part>;
 
 /**
- * A source may deliver this many batches without a cursor. Until then, the other sources wait for
- * its next cursor.
+ * The other sources wait for the next cursor of a source until it has delivered this many batches
+ * without a cursor.
  */
 const MAX_SEGMENT = 256;
 /**
@@ -143,9 +143,9 @@ class Part<Batch extends SourcePart> {
 }
 
 /**
- * Decides which source delivers the next batch. A failed source comes first. While other sources
- * wait for the cursor of some sources, only those can be next. Otherwise, the source that was ready
- * first is next.
+ * Decides which source delivers the next batch. A failed source comes first. If the other sources
+ * are waiting for the cursor of a source, only such a source can be next. Otherwise, the source that
+ * was ready first is next.
  */
 class Turns<Batch extends SourcePart> {
   readonly #parts: readonly Part<Batch>[];

@@ -38,8 +38,8 @@ export function isMinipass(
 }
 
 /**
- * Reads a Minipass stream in batches. The stream's own async iterator drops the last item of an asynchronous
- * stream, and mistakes an error that occurs between two reads for the end.
+ * Reads a Minipass stream in batches. Does not use the stream's own async iterator. That iterator drops the
+ * last item of an asynchronous stream. If an error occurs between two reads, it ends without the error.
  */
 export async function* minipassBatches<T>(
   stream: MinipassStream<never, T> & EventEmitter,

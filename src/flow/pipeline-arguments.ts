@@ -184,7 +184,7 @@ export function callLast(
 
 /**
  * Calls a stage or sink. If a factory was passed without being called, such as `dedupe` without parentheses,
- * it takes the flow for its options and throws. The error then tells the user to call the factory.
+ * it reads the flow as its options and throws. The error then tells the user to call the factory.
  */
 function call(place: Place, argument: Argument, ...given: readonly unknown[]): unknown {
   const value = argument.value as (...given: unknown[]) => unknown;

@@ -30,8 +30,8 @@ import type {
  *
  * @param source A `Flow`, or anything else that `for await` can read.
  * @param sink A sink, or a stream to write to. If it is a stream, the pipeline resolves to `undefined` once
- *   the stream has finished. Operators come before the sink. Options may follow the sink, such as a `signal`
- *   that ends the run, and how to show `progress`.
+ *   the stream has finished. Operators come before the sink. Options may follow it: for example, `signal`
+ *   ends the run, and `progress` selects how progress is shown.
  * @throws OptionError before anything is read, if an argument does not fit its position, and during the run,
  *   if a stream or generator was used before.
  * @example
@@ -214,7 +214,7 @@ async function run({ source, stages, sink, options }: PipelineArguments): Promis
   signal?.throwIfAborted();
 
   // Nothing may be read until all stages have been checked. A stage may try to read its input when it is
-  // applied, for example if it is a sink.
+  // applied, for example if the caller passed a sink as a stage.
   let checked = false;
   const check = () => {
     if (!checked) throw new Error('The arguments of the pipeline are not checked yet');

@@ -9,7 +9,7 @@ import { type HowEnded, ProgressText, SEPARATOR } from './progress-text.js';
 /**
  * How a pipeline shows its progress on stderr:
  * - `auto` or `bar`: a bar on a terminal, otherwise lines;
- * - `lines` or `json`: a line every 5 s, and every minute during a wait;
+ * - `lines` or `json`: a line every 5 s, but only every minute during a wait;
  * - `off`: nothing;
  * - a function, which is called about 4 times a second and at the end.
  *
@@ -48,8 +48,8 @@ const GAUGE_WIDTH = 24;
 /** A narrower terminal has no room for a gauge next to the text. */
 const GAUGE_COLUMNS = 60;
 /**
- * How many of its last words are kept when a part of the line is shortened. `until 00:41 UTC` has 3
- * words.
+ * The number of words that `shorten` keeps at the end of a part whose middle it cuts out. For
+ * example, `until 00:41 UTC` has 3 words.
  */
 const TAIL_WORDS = 3;
 

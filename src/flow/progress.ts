@@ -29,8 +29,8 @@ export interface ProgressCounts {
    */
   readonly wait: Wait | undefined;
   /**
-   * The counts of each branch of `tee`. The counts `written` and `dropped` of the run include the counts of
-   * its branches.
+   * The counts of each branch of `tee`. The run's own numbers, such as `written`, `requests` and `waits`,
+   * include the numbers of its branches.
    */
   readonly branches: readonly ProgressCounts[];
   /** The number of requests, including retries. */
@@ -44,8 +44,7 @@ export interface ProgressCounts {
   readonly waitedMs: number;
   /**
    * A message in addition to the counts, for example that nothing was new or that everything was already
-   * complete. In a search for rules, the number of requests that the search needs, until the first page
-   * arrives.
+   * complete. Until the first page of a search for rules arrives, it tells how many requests are needed.
    */
   readonly note?: string | undefined;
 }
@@ -88,8 +87,8 @@ export class Progress {
   }
 
   /**
-   * The current wait. If there are several, the wait that started last. A wait of a branch counts
-   * only if the run itself does not wait.
+   * The current wait. If the run has several waits, the wait that started last. If the run itself
+   * does not wait, the wait of a branch.
    */
   get wait(): Wait | undefined {
     return this.#lastWait?.wait;

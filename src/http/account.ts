@@ -63,8 +63,8 @@ export interface AccountOptions extends SettingOptions {
    * Rate limits for each family of calls, in case the service's limits differ from the documented limits.
    * `[]` means no limit. Several `Account` objects for the same account share their limits. If the limits of
    * these objects differ, the strictest apply.
-   * @default the documented limits of the service; no limits at loopback addresses and `insecureOrigins` if
-   * `MILLRACE_LIMITS` is `relaxed`. `start()` of a local service with relaxed limits returns its limits
+   * @default the documented limits of the service. If `MILLRACE_LIMITS` is `relaxed`, loopback addresses and
+   * `insecureOrigins` have no limits. `start()` of a local service with relaxed limits sets this option
    */
   readonly limits?: Partial<Record<Family, readonly Rate[]>> | undefined;
   /** The clock and the source of random numbers. For tests. */
@@ -89,7 +89,7 @@ const rateLimiters = new WeakMap<Timing, Map<string, RateLimiter>>();
  */
 const LIMITS_VARIABLE = 'MILLRACE_LIMITS';
 
-/** The entry for each setting in the table of options. It accepts any value; `readSettings` checks the value. */
+/** The entry for each setting in the table of options. Accepts any value; `readSettings` checks it. */
 const known = special<never>('a setting', 'a setting', () => true);
 
 const OPTIONS = {

@@ -72,8 +72,7 @@ export class Connections {
           error => callback(error, null),
         );
       },
-      // undici's timeouts are turned off, because they do not count while a body is paused. `ResponseHandler`
-      // has its own timeouts.
+      // undici's timeouts are turned off, because `ResponseHandler` has its own.
       headersTimeout: 0,
       bodyTimeout: 0,
     });

@@ -127,9 +127,10 @@ interface Counted {
  * if each request arrives within `MAX_TRANSIT_MS` after it was sent. Requests start in the order of the calls
  * of `acquire`.
  *
- * Proof for arrivals: a request starts only while fewer than `requests` earlier requests can be in the same window. An
- * earlier request that has not been sent yet may arrive at any time, so it counts in every window. Therefore,
- * of any `requests + 1` requests, the last one started at least `perMs` after one of the others had arrived.
+ * Proof for arrivals: a request starts only while fewer than `requests` earlier requests can be in the same
+ * window. An earlier request that has not been sent yet may arrive at any time, so it counts in every window.
+ * Therefore, of any `requests + 1` requests, the last one started at least `perMs` after one of the others
+ * had arrived.
  */
 export class RateLimiter {
   readonly #rates: Rate[] = [];

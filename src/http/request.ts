@@ -19,7 +19,7 @@ export interface AccountRequest extends HttpRequest {
    * response arrives.
    */
   readonly once?: boolean | undefined;
-  /** Called before each try. If it throws, the call ends. */
+  /** Called before each try. If it throws an error that is not retryable, the call ends with that error. */
   readonly onTry?: (() => void) | undefined;
 }
 

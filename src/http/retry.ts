@@ -87,7 +87,7 @@ export async function retry<T>(
   }
 }
 
-/** Reports a retry, and waits until it is due. If `onRetry` throws or rejects, the call ends with that error. */
+/** Calls `onRetry`, then waits until the retry is due. If `onRetry` fails, rejects with the same error. */
 export async function waitForRetry(
   account: RetryAccount,
   retrying: Retrying,

@@ -40,7 +40,7 @@ export class Acknowledgements {
 
   /**
    * Sends a message once. Resolves once the servers have stored it. The client reports a lost connection or
-   * a missing permission only as status events; the owner passes these to `reject`.
+   * a missing permission only as a status event. `JetStreamConnection` then calls `reject`.
    */
   publish(subject: string, payload: Uint8Array, headers: Headers): Promise<PubAck> {
     if (this.#isClosed) return Promise.reject(ended());
@@ -136,8 +136,8 @@ export class Acknowledgements {
   }
 
   /**
-   * Returns headers that are encoded at once. The client's own `set` searches all headers several times for
-   * each one.
+   * Encodes all headers in one pass. The client's own `set` searches all headers several times for each
+   * header that it adds.
    */
   #encoded(headers: Headers): MsgHdrs {
     let text = 'NATS/1.0\r\n';

@@ -28,7 +28,7 @@ export interface PublishedItem {
 /** The items that a publisher sent to the stream after the last sequence that it had committed. */
 export interface Published {
   readonly items: ReadonlyMap<string, PublishedItem>;
-  /** How many items had been added when the last of these messages was created. */
+  /** How many items the publisher had added by its last message, including the items of that message. */
   readonly end: number;
   /**
    * For each subject, by its index: the positions of the messages that the stream has, including committed

@@ -86,8 +86,8 @@ export interface FromJetStreamOptions<T = Activity> extends JetStreamConnectionO
    */
   readonly item?: ((payload: Buffer) => T) | undefined;
   /**
-   * The cursor of a batch or an error. The flow continues after it. A sink with a checkpoint sets this
-   * option.
+   * The cursor of a batch or of an error. The flow resumes from this cursor. A cursor in the checkpoint of
+   * the sink takes precedence.
    */
   readonly resume?: Cursor | undefined;
 }

@@ -147,7 +147,7 @@ export class NotStored extends Error {
   override readonly name = 'JetStreamNotEnabled';
 }
 
-/** The names of the client's errors that occur while a server is unreachable. */
+/** The names of errors that `kindOf` classifies as an outage, unless a refusal or a code decides first. */
 const OUTAGES = new Set([
   'TimeoutError',
   'NoResponders',

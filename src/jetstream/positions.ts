@@ -204,7 +204,7 @@ interface Followed {
    */
   acknowledged: number;
   /**
-   * Missing positions below this one are not reported. Either they already were, or the reader
+   * Missing positions below this one are not reported. They were reported before, or the reader
    * started after their messages. `null` until the reader knows from which position on it must get
    * all messages.
    */

@@ -127,8 +127,8 @@ export class Publisher {
   }
 
   /**
-   * Publishes an item, unless an earlier run has published it. Returns a promise if too many messages are
-   * unacknowledged, so that the next item must wait.
+   * Publishes an item, unless an earlier run has published it. If too many messages are unacknowledged,
+   * returns a promise that the caller must await before it adds the next item.
    *
    * @throws DamagedItem if the item is too large. The item is then not counted, and more items can be added.
    */

@@ -30,9 +30,8 @@ import type { OpenedStream } from './stream-settings.js';
  */
 const SEARCH_DISTANCE = 1_000;
 /**
- * How often a part of the stream is read again, as a multiple of the number of replicas. The servers choose a
- * replica for each new consumer. With 3 replicas, 1 search in 5,600 misses a replica; with 5 replicas, 1 in
- * 1,500.
+ * `readAgain` reads a part of the stream up to this many times for each replica. The servers choose a replica
+ * for each new consumer. With 3 replicas, 1 search in 5,600 misses a replica; with 5 replicas, 1 in 1,500.
  */
 const TRIES_PER_REPLICA = 8;
 

@@ -51,7 +51,7 @@ export interface Servers {
   causeOf(error: unknown): unknown;
   /**
    * Connects to another server, if the failures began more than `afterMs` milliseconds ago and no other
-   * server was tried in that time.
+   * server was tried in that time. Does nothing if the caller opened the connection.
    */
   changeServer(since: number, afterMs: number): void;
 }

@@ -172,7 +172,7 @@ export interface CreateStreamOptions {
    */
   readonly duplicateWindowMs?: number | undefined;
   /**
-   * What happens when the stream reaches `maxBytes`. `new` refuses new messages, so that the publisher waits.
+   * What happens when the stream reaches `maxBytes`. `new` refuses new messages, and the publisher waits.
    * `old` drops the oldest messages, and a reader that has not read them yet gets an `IncompleteError`.
    * @default 'new'
    */

@@ -117,7 +117,10 @@ export interface ToJetStreamOptions<T> extends JetStreamConnectionOptions {
    * item is skipped. Without this option, such an item ends the run.
    */
   readonly onDamaged?: OnDamaged | undefined;
-  /** Returns the bytes to send for an item. @default the exact bytes of an activity, the JSON of any other value */
+  /**
+   * Returns the bytes to send for an item.
+   * @default the exact bytes of an activity, the JSON of any other value
+   */
   readonly payload?: ((item: T) => string | Uint8Array) | undefined;
 }
 
@@ -142,8 +145,8 @@ const OPTIONS = {
 /**
  * Publishes every post to a NATS JetStream stream. `fromJetStream` reads the stream on any number of
  * machines. Readers get each post exactly once, even after kill -9 of this process or of servers. The servers
- * store the cursor, so that the same script, on any machine, continues where the last run stopped. If the
- * last run is complete, the same script does not open its source and returns the same result.
+ * store the cursor, so the same script, on any machine, continues where the last run stopped. If the last run
+ * is complete, the same script does not open its source and returns the same result.
  *
  * Only one process can publish under a name. While it is publishing, a second process ends with an error. If
  * the first process is silent for too long, the second process replaces it. If the first process then becomes

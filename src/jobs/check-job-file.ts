@@ -76,8 +76,8 @@ const INFLATED_BYTES = 256 * 1024;
 
 /**
  * Inflates a file of one or more gzip members in the thread pool, as its bytes arrive. Used for files that
- * are damaged or too large for `inflateGzip`. Unlike the operator `gunzip`, rejects zero bytes after the last
- * member, because a downloaded file has none. If reading `file` fails, throws the same error.
+ * are damaged or too large for `inflateGzip`. Unlike the operator `gunzip`, rejects padding with zeros after
+ * the last member, because a downloaded file has no padding. If reading `file` fails, throws the same error.
  *
  * @throws DataError, which is retryable, if the file is truncated, corrupt or empty, or has bytes after its
  *   end.

@@ -23,8 +23,8 @@ import type { JobFile } from './job-file-list.js';
 import { type JobVerdict, jobVerdict, sumDelivered, type VerdictBasis } from './job-verdict.js';
 
 /**
- * The names begin with a dot. `localFiles` and the local service therefore skip these files when they read
- * the folder.
+ * The files that record the job of a folder and lock the folder. `localFiles` and the local service skip
+ * these files, because their names begin with a dot.
  */
 const JOB_NAME = '.millrace-job.json';
 const LOCK_NAME = '.millrace-job.lock';
@@ -65,8 +65,8 @@ async function writeJob(folder: string, job: Job): Promise<void> {
 }
 
 /**
- * The name begins with a dot. `localFiles` and the local service therefore skip this file when they read the
- * folder.
+ * The file that stores the `DownloadRecord` of a folder. `localFiles` and the local service skip this file,
+ * because its name begins with a dot.
  */
 const RECORD_NAME = '.millrace-download.json';
 

@@ -38,7 +38,7 @@ interface Fetching<T> {
    * files may wait, in addition to the files that are being fetched.
    */
   readonly ahead: number;
-  /** The signal is aborted when fetching ends for all files. */
+  /** Fetches one file. The signal is aborted when fetching ends for all files. */
   readonly fetch: (file: JobFile, limit: LimitFunction, signal: AbortSignal) => Promise<T>;
 }
 
@@ -47,8 +47,8 @@ interface Fetching<T> {
  * `failedBefore` (the files that failed in an earlier run), and the files that have just failed. When the
  * generator has ended, for any reason, no fetch is running.
  *
- * @throws An error that concerns all files. If many consecutive files have failed, the error of the last of
- *   them.
+ * @throws An error that concerns all files. If many consecutive files have failed, throws the error of the
+ *   last file.
  */
 export async function* fetchJobFiles<T>(
   files: readonly JobFile[],

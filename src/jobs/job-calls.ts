@@ -39,7 +39,7 @@ import {
   parseJobListing,
 } from './parse-job.js';
 
-/** The maximum size of a listing in bytes. A job over ten years has half a million URLs and fits. */
+/** The maximum size of a listing in bytes. The listing of a ten-year job fits: it has half a million URLs. */
 const MAX_LISTING_BYTES = 256 * 1024 * 1024;
 
 /** Options of the calls in the namespace `jobs`. */

@@ -24,7 +24,7 @@ export interface JobFile {
   readonly path: string;
 }
 
-/** The files are in chronological order. Their URLs can be renewed. */
+/** The files of a delivered job, in chronological order. Their URLs can be renewed. */
 export class JobFileList {
   readonly account: Account;
   readonly basis: VerdictBasis & { readonly job: DeliveredJob };
@@ -125,7 +125,10 @@ function readListing(account: Account, job: Job, signal: AbortSignal): Promise<J
   return orJobError(jobResults(account, job, { signal }), job);
 }
 
-/** The service removes jobs and their results after 15 days, and then answers 404. */
+/**
+ * Converts a 404 to a `JobError`. The service removes jobs and their results after 15 days, and then answers
+ * 404.
+ */
 async function orJobError<T>(call: Promise<T>, job?: Job): Promise<T> {
   try {
     return await call;

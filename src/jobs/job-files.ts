@@ -47,8 +47,8 @@ export interface JobFilesOptions {
    */
   readonly shard?: Shard | undefined;
   /**
-   * The cursor of a batch or an error. The flow continues after it. A sink with a checkpoint sets this
-   * option.
+   * The cursor of a batch or of an error. The flow resumes from this cursor. A cursor in the checkpoint of
+   * the sink takes precedence.
    */
   readonly resume?: Cursor | undefined;
 }

@@ -78,8 +78,8 @@ export const JOB_REQUEST = {
 } satisfies OptionTable<JobRequest>;
 
 /**
- * @throws OptionError with all problems in the members. If the members have no problems, it lists the
- *   problems in the window and the rules.
+ * @throws OptionError with all problems in the members. If the members have no problems, the error is about
+ *   the window or, if the window is valid, about the rules.
  */
 export function checkJobRequest(call: string, request: JobRequest): CheckedJobRequest {
   const checked = checkOptions(call, JOB_REQUEST, request);

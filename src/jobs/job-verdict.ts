@@ -22,11 +22,11 @@ export interface JobVerdict {
    */
   readonly files: ExpectedAndDelivered;
   /**
-   * The compressed size in bytes. `expected` is the `totalFileSizeBytes` of the service's listing. Unknown
-   * for a shard.
+   * The compressed size in bytes. `expected` is the `totalFileSizeBytes` of the service's listing. For a
+   * shard, `expected` is `undefined`.
    */
   readonly bytes: ExpectedAndDelivered;
-  /** The number of posts. `expected` is the `activityCount` of the job. Unknown for a shard. */
+  /** The number of posts. `expected` is the `activityCount` of the job. For a shard, it is `undefined`. */
   readonly posts: ExpectedAndDelivered;
   /**
    * The minutes that the service reports as possibly incomplete, as `YYYYMMDDHHMM`. Downloading again does
@@ -121,6 +121,8 @@ export function jobVerdict(
 }
 
 /**
+ * Returns the error for a verdict. Returns `undefined` if the job counts as complete.
+ *
  * @param lacksFiles Whether files are missing. If `totals` is `report`, wrong totals are an error only if
  *   files are missing.
  */

@@ -83,7 +83,7 @@ export interface DeliveredJob extends Job {
   readonly results: JobResults;
 }
 
-/** Also false if `job` is only the uuid of a job. */
+/** Whether a job is delivered. False if `job` is only the uuid of a job. */
 export function isDelivered(job: JobName | Job): job is DeliveredJob {
   if (typeof job === 'string' || !('status' in job)) return false;
   return job.status === 'delivered' && job.results !== undefined;

@@ -110,8 +110,8 @@ export interface ReplayOptions {
    */
   readonly shard?: Shard | undefined;
   /**
-   * The cursor of a batch or of an error. The replay resumes from this cursor. A sink with a checkpoint sets
-   * this option.
+   * The cursor of a batch or of an error. The replay resumes from this cursor. A cursor in the checkpoint of
+   * the sink takes precedence.
    */
   readonly resume?: Cursor | undefined;
 }

@@ -72,8 +72,8 @@ export interface QueryOptions {
    */
   readonly next?: string | undefined;
   /**
-   * The cursor of a batch or of an error. The run resumes from this cursor. A sink with a checkpoint sets
-   * this option. All other options must be the same as in the first run.
+   * The cursor of a batch or of an error. The run resumes from this cursor. A cursor in the checkpoint of
+   * the sink takes precedence. All other options must be the same as in the first run.
    */
   readonly resume?: Cursor | undefined;
 }
