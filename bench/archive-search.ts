@@ -41,8 +41,8 @@ export const archiveSearch: Study = {
     await ours.call('serve');
     const http = await ask(
       new Map([
-        // The search over HTTP runs first, so that no other engine has brought the files into the
-        // page cache before.
+        // Queries over HTTP come first. Otherwise, the direct search would already have brought the
+        // files into the page cache.
         ['http', { process: ours, page: 'searchByHttp', counts: 'countsByHttp' }],
         ['millrace', engines.get('millrace') as Asked],
       ]),

@@ -44,8 +44,8 @@ const sample: Sample = {
 process.stdout.write(`${JSON.stringify(sample)}\n`);
 
 /**
- * Returns for how many seconds this thread has run. This is the first number of `schedstat`, which
- * is in nanoseconds.
+ * Returns the CPU time of the main thread in seconds. The first number of `schedstat` is this time
+ * in nanoseconds.
  */
 function mainSeconds(): number | undefined {
   try {

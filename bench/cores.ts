@@ -7,9 +7,9 @@ const RUNS = 5;
 const CORES = [2, 4, 8, 16];
 
 /**
- * Predicts how long stored files would take on more cores. The prediction uses the CPU time per
- * post, which is measured for the main thread and for all other threads together. Measuring inputs
- * of two sizes separates the cost per post from the cost of starting.
+ * Predicts how long reading stored files would take on more cores. The prediction uses the CPU time
+ * per post, which is measured for the main thread and for all other threads together. Inputs of two
+ * sizes separate the cost per post from the cost of starting.
  */
 export const cores: Study = {
   name: 'cores',

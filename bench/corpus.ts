@@ -31,7 +31,7 @@ const MINUTES_A_FILE = 10;
 /**
  * Creates realistic posts in gzip files of ten minutes each, like the files of a job. Every machine
  * gets the same bytes. The files are created once, and are kept outside git. Two percent of the
- * posts occur twice; the second occurrence is up to some thousand posts after the first.
+ * posts occur twice; the second occurrence is up to a few thousand posts after the first.
  */
 export function storedCorpus({ files }: { files: number }): Promise<Corpus> {
   const posts: MakePosts = (minute, random) =>

@@ -4,7 +4,7 @@ import { measureWork } from './children.js';
 import { type Corpus, storedCorpus } from './corpus.js';
 import type { Bar, Report, Sample, Study, Work } from './question.js';
 
-/** How often the files are read. For 144 files, this gives 0.7, 7 and 29 GB of JSON. */
+/** How many times the files are read. For 144 files, this gives 0.7, 7 and 29 GB of JSON. */
 const TIMES = [1, 10, 40];
 const FILES = 144;
 

@@ -3,10 +3,7 @@ import { median } from './measure.js';
 import type { Bar, Study } from './question.js';
 
 interface Done {
-  /**
-   * The time of the first page, of the first counts of 30 days, and of the same counts again, in
-   * ms.
-   */
+  /** Durations in ms: the first page, the first counts of 30 days, and the same counts again. */
   readonly pageMs: number;
   readonly firstMs: number;
   readonly againMs: number;

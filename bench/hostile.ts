@@ -3,7 +3,7 @@ import type { Study } from './question.js';
 
 interface Case {
   readonly name: string;
-  /** Returns the function to measure. Its input has about this many characters. */
+  /** Returns the function to measure. The function has an input of about `length` characters. */
   prepare(length: number): () => unknown;
 }
 
@@ -77,8 +77,8 @@ function rule(name: string, textOf: (length: number) => string): Case {
 }
 
 /**
- * Returns nested groups. Half of the length consists of opening groups, nested as deeply as rules
- * allow. The other half is the content of the innermost group.
+ * Returns nested groups. The opening groups take up to half of the length, and are nested at most
+ * as deeply as rules allow. The content of the innermost group takes the other half.
  */
 function nested(open: string, inner: string, length: number): string {
   const groups = Math.min(1_000, Math.floor(length / 2 / open.length));

@@ -145,7 +145,10 @@ function rate({ posts, seconds }: Done): string {
   return Math.round(posts / seconds).toLocaleString('en');
 }
 
-/** Swaps the steps of the variants. Each variant still publishes before it consumes. */
+/**
+ * Returns the steps with the variants in reverse order. All publish steps still come before all
+ * consume steps.
+ */
 function swapped<T extends Pick<Row, 'step'>>(rows: readonly T[]): T[] {
   const published = rows.filter(({ step }) => step.step === 'publish').reverse();
   return [...published, ...rows.filter(({ step }) => step.step === 'consume').reverse()];

@@ -161,7 +161,7 @@ function script(writer: 'psql' | 'psql-upsert', file: string): string {
 }
 
 /**
- * Returns the offset at which each row ends, including the header. Finding these offsets during the
+ * Returns the offsets at which the header and the rows end. Finding these offsets during the
  * measurement would take a quarter as long as the `COPY`.
  */
 function endsOfRows(bytes: Buffer): Uint32Array {
@@ -226,7 +226,7 @@ async function startServer(programs: string, folder: string) {
   }
 }
 
-/** Debian does not add the folders of `/usr/lib/postgresql` to PATH. */
+/** Returns the folder of the PostgreSQL programs. On Debian, this folder is not in PATH. */
 function findPrograms(): string | undefined {
   const debian = '/usr/lib/postgresql';
   const versions = existsSync(debian) ? readdirSync(debian) : [];

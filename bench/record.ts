@@ -5,8 +5,8 @@ import type { Answer, Chart, Question } from './question.js';
 
 export interface Recorded {
   /**
-   * The day on which the results were measured, such as `2026-11-21`. A complete run replaces only
-   * the results of the benchmarks that it measures.
+   * The day on which the results were measured, such as `2026-11-21`. Each benchmark has its own
+   * day, because a run replaces only the results of the benchmarks that it measures.
    */
   readonly day: string;
   readonly machine: string;

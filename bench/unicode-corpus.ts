@@ -14,8 +14,8 @@ export class UnicodeCorpus {
   }
 
   /**
-   * Replaces each string that was written by a person with a different string of the same length in
-   * characters.
+   * Returns a post with other text, names, locations and descriptions, all in one script. Each
+   * string keeps its number of characters, but in a long post the text grows to about `LONG` bytes.
    */
   line(post: Buffer): Buffer {
     const script = this.#of(SCRIPTS);
@@ -68,7 +68,7 @@ export class UnicodeCorpus {
   }
 }
 
-/** The length in bytes of each string in a long post. */
+/** The length in bytes of each replaced text in a long post. */
 const LONG = 9_000;
 
 interface Script {
@@ -94,7 +94,7 @@ const KOREAN: Script = { letters: [[0xac00, 2_300]], spaces: 15, emoji: 4, bytes
 const ARABIC: Script = { letters: [[0x0627, 36]], spaces: 15, emoji: 4, bytes: 1.8 };
 const HINDI: Script = { letters: [[0x0905, 70]], spaces: 15, emoji: 4, bytes: 2.4 };
 const ENGLISH: Script = { letters: [[0x61, 26]], spaces: 16, emoji: 0, bytes: 1 };
-/** All entries of this list are equally frequent. */
+/** Each post draws one entry, so a script that is listed more often is more frequent. */
 const SCRIPTS = [
   ...[JAPANESE, JAPANESE, JAPANESE, JAPANESE, JAPANESE],
   ...[CHINESE, KOREAN, ARABIC, ARABIC, HINDI, HINDI, HINDI],

@@ -1,5 +1,5 @@
-// Writes posts about coffee or rain to one compressed file per day, each post once. If you kill it
-// and run it again, it continues from the checkpoint.
+// Writes posts about coffee or rain to one compressed file per day, each post once. If you kill the
+// script and run it again, it continues from the checkpoint.
 import { account, dedupe, files, pipeline, search } from 'millrace';
 import { createService } from 'millrace/service';
 

@@ -1,5 +1,5 @@
-// Runs a historical job from its rules to files by tag. You can stop it at any point and run it
-// again: it continues.
+// Runs a historical job from its rules to files by tag. You can stop the script at any point. If
+// you run it again, it continues.
 import * as millrace from 'millrace';
 import { createService } from 'millrace/service';
 

@@ -1,7 +1,7 @@
 // Runs one search in four concurrent processes, each with its shard, and compares the posts with
 // those of a single process. Each process runs this script with MILLRACE_SHARD=1/4 and so on. On
-// four machines, you would set it in the shell. If MILLRACE_BASE_URL or MILLRACE_URL is set, it
-// searches there in one process, otherwise in a local service.
+// four machines, you would set it in the shell. If MILLRACE_BASE_URL or MILLRACE_URL is set, the
+// script searches there in one process, otherwise in a local service.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';

@@ -1,5 +1,5 @@
-// Writes a search to CSV files for a spreadsheet, one per day. You can stop it at any point and run
-// it again: it continues.
+// Writes a search to CSV files for a spreadsheet, one per day. You can stop the script at any
+// point. If you run it again, it continues.
 import { account, csv, dedupe, pipeline, search } from 'millrace';
 import { createService } from 'millrace/service';
 

@@ -59,7 +59,8 @@ async function match(): Promise<void> {
 }
 
 /**
- * Rules of two words that occur in generated posts. Some of the words are too common for a rule.
+ * Creates rules of two words that occur in generated posts. Skips `from` and `this`, because they
+ * are stop words, and `http`.
  */
 function madeUpRules(count: number): { value: string; tag: string }[] {
   const posts = samplePosts(new Date('2024-01-01'), { postsPerMinute: 2_000 });

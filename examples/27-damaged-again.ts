@@ -1,6 +1,6 @@
-// Processes damaged records again. A first run writes the records it cannot use to a file, with
-// their exact bytes and the reasons. Here they are repaired if possible and added to the other
-// posts. Both runs can be repeated.
+// Processes damaged records again. A first run writes the records that it cannot use to a file,
+// with their exact bytes and the reasons. A second run repairs them if possible and adds them to
+// the other posts. Both runs can be repeated.
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { activities, files, jsonLines, localFiles, perBatch, pipeline } from 'millrace';
@@ -35,7 +35,7 @@ if (first.damaged) {
     localFiles('out/damaged/received.jsonl'),
     jsonLines(),
     perBatch<Buffer, Buffer>(lines => lines.flatMap(mended)),
-    // The repaired records pass the same stages.
+    // The repaired records pass the same stages as in the first run.
     jsonLines(),
     activities(),
     files({

@@ -28,8 +28,8 @@ export function version(): string {
 }
 
 /**
- * Creates a table from the files that are also searched by Millrace. The posts stay in the order of
- * the files, which is by time. Resolves to the size of the table in bytes.
+ * Creates a table from the files that Millrace also searches. The posts stay in the order of the
+ * files, which is by time. Resolves to the size of the table in bytes.
  */
 export async function build({ folder }: Posts): Promise<number> {
   const file = fileOf(folder);

@@ -18,7 +18,7 @@ let service: Service;
 let searchUrl: string;
 let authorization: string;
 
-/** Resolves to the size of the index in bytes. */
+/** Builds the index of the archive. Resolves to its size in bytes. */
 export async function build({ folder }: Posts): Promise<number> {
   const index = path.join(folder, '.millrace-index');
   await rm(index, { recursive: true, force: true });
@@ -43,7 +43,7 @@ export async function counts(query: Query, { from, to }: Month): Promise<Record<
   return byHour(buckets.map(({ start, count }) => [start, count]));
 }
 
-/** Starts a service that searches the same archive through the service's own endpoints. */
+/** Starts a local service with the same archive, which is then searched over HTTP. */
 export async function serve(): Promise<void> {
   service = createService({ archive, limits: 'relaxed' });
   const { baseUrl, account, label, email, password } = await service.start();

@@ -39,16 +39,16 @@ export const QUERIES: readonly Query[] = [
 ];
 
 /**
- * Returns a condition that a post has a word. `contains` is much faster than the regular
- * expression, and leaves few rows for it.
+ * Returns the SQL condition that a post has a word. `contains` is much faster than the regular
+ * expression, which then runs on few rows.
  */
 function word(text: string): string {
   return `(contains(words, '${text}') AND regexp_matches(words, '\\b${text}\\b'))`;
 }
 
 /**
- * Returns a condition that a post has a phrase. It reads only the text, because a phrase does not
- * match the words of a link.
+ * Returns the SQL condition that a post has a phrase. The condition reads only the text, because a
+ * phrase does not match the words of a link.
  */
 function phrase(first: string, second: string): string {
   return (

@@ -2,8 +2,8 @@ import { headers } from '@nats-io/transport-node';
 import { publishWithClient } from './publish-with-client.js';
 import { onTask } from './task.js';
 
-// The peer of `toJetStream` with the same headers on each message and as many subjects. Numbers stand in
-// for what `toJetStream` computes for its headers.
+// The peer of `toJetStream` with the same headers on each message and as many subjects. Fixed values and
+// message numbers replace what `toJetStream` computes for its headers.
 await onTask(task =>
   publishWithClient(task, ({ number, tags }) => {
     const all = headers();

@@ -14,8 +14,8 @@ export class Arrivals {
   }
 
   /**
-   * Records the arrival of a message. Returns whether it was the last one. Throws if the id is not
-   * the next one, because then a message is missing.
+   * Records the arrival of a message. Returns whether it was the last one. Throws if `id` is not
+   * the next expected id, which means that a message is missing.
    */
   add(id: string | undefined): boolean {
     const at = Number(process.hrtime.bigint() / 1_000n);

@@ -26,7 +26,7 @@ export async function filtered(work: Work, passes: (activity: Activity) => boole
   await tell(work, ids);
 }
 
-/** Reading this property requires parsing the post. */
+/** Whether the author has more than `FOLLOWERS` followers. Reading `post` requires parsing it. */
 export function hasFollowers({ post }: Activity): boolean {
   return (post as OriginalPost).user.followers_count > FOLLOWERS;
 }

@@ -5,7 +5,9 @@ import { postsOnce } from './posts-once.js';
 
 const lineOf = tables.toCsv();
 
-/** Writes posts with `write`, which formats their rows on the main thread. */
+/**
+ * Writes posts with the option `write` of `committed`, which formats their rows on the main thread.
+ */
 export function run(work: Work): Promise<void> {
   return intoPostgres(({ copy, ...calls }) =>
     pipeline(

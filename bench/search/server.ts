@@ -5,8 +5,8 @@ import { gzipSync } from 'node:zlib';
 import { samplePosts } from 'millrace/service';
 
 // Answers search requests after a delay. Each minute of the time range has a page of 500 posts,
-// newest first. All pages are prepared in advance. The parent process may send any message. The
-// server then answers with the maximum number of requests that it has received in one second.
+// newest first. All pages are prepared in advance. When the parent process sends a message, the
+// server answers with the maximum number of requests that it has received in one second.
 const [minutes = 0, latencyMs = 0] = process.argv.slice(2).map(Number);
 const TO = Date.UTC(2022, 9, 4);
 const MINUTE = 60_000;
@@ -24,8 +24,8 @@ for (let minute = 1; minute <= minutes; minute++) {
   pages.set(at, `{"results":[${posts.map(({ raw }) => raw.toString()).join(',')}]`);
 }
 /**
- * The bodies of all pages, with and without a `next` token. They are prepared, so that no request
- * waits until a page is created.
+ * The bodies of all pages, with and without a `next` token. They are created in advance, so that no
+ * request has to wait for its page.
  */
 const bodies = new Map(
   [...pages].flatMap(([at, results]) =>

@@ -2,8 +2,8 @@ import { inWorkers } from '../in-workers.js';
 import type { Work } from '../question.js';
 
 /**
- * Inflates whole files in two threads and writes the bytes. No solution can be faster, because of
- * the disk and zlib.
+ * Inflates whole files in two threads and writes the bytes. No solution can be faster, because
+ * every solution must inflate the files and write the posts.
  */
 export async function run({ files, out }: Work): Promise<void> {
   const halves = [0, 1].map(half => ({

@@ -1,7 +1,4 @@
-/**
- * The length of the period from which the generated posts come, in milliseconds. As in the ids of
- * the service, the bits above the lowest 22 contain the time of the post.
- */
+/** The length of the period from which the generated posts come, in milliseconds. */
 const FIVE_YEARS = 5 * 365 * 86_400_000;
 const NOW = 400_000_000_000;
 
@@ -14,8 +11,9 @@ function scatter(n: number): number {
 
 /**
  * Returns the id of the n-th deleted post. Most deleted posts are recent and are roughly in the
- * order of their ids. Every fifth one is from any time in the last five years. The lowest bit of
- * the id is 0; an id with a 1 belongs to a post that is not deleted.
+ * order of their ids. Every fifth one is from any time in the last five years. As in the ids of the
+ * service, the bits above the lowest 22 contain the time. The lowest bit is 0; an id with a 1
+ * belongs to a post that is not deleted.
  */
 export function deletedId(n: number, of: number): bigint {
   const young = NOW + Math.floor((n / of) * 30 * 86_400_000) + (scatter(n) % 3_600_000);

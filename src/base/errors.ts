@@ -30,9 +30,9 @@ export abstract class MillraceError extends Error {
 }
 
 /**
- * Escapes control characters and characters that change the direction of text. Parts of a message come from
- * responses, files and file names. If such characters were printed, they could reconfigure a terminal or
- * forge a log line.
+ * Escapes characters that change the direction of text, and control characters except tabs and line feeds.
+ * Parts of a message come from responses, files and file names. If such characters were printed, they could
+ * reconfigure a terminal or forge a log line.
  */
 function printable(message: string): string {
   return message.replace(
@@ -207,7 +207,7 @@ export function orDataError<T>(read: () => T): T | DataError {
   }
 }
 
-/** The service could not deliver all of the requested data. The message and `missing` list what is missing. */
+/** The run did not get all of the requested data. The message and `missing` list what is missing. */
 export class IncompleteError extends MillraceError {
   readonly code = 'ERR_INCOMPLETE';
   /** Missing minutes, ranges or files, in the notation of the service. */

@@ -7,7 +7,10 @@ export interface ProcessIdentity {
   readonly pid: number;
   /** The host name, for messages only. */
   readonly host: string;
-  /** Identifies the scope in which `pid` is unique: one boot of one machine or, on Linux, of one container. */
+  /**
+   * Identifies the scope in which `pid` is unique. On Linux, this is one boot of a machine or container. On
+   * other systems, it is the machine.
+   */
   readonly machine: string;
   /** When the process started, in the units of the operating system. */
   readonly started?: string | undefined;

@@ -3,13 +3,13 @@ import { inspect } from 'node:util';
 const REDACTED = '[redacted]';
 
 /**
- * A shorter secret is removed from messages only as a whole word. It may also be part of ordinary
- * words. Removing it there would garble every error message.
+ * A secret of at least this many characters is removed wherever it occurs in a message. A shorter secret may
+ * also be part of ordinary words, so it is removed only as a whole word.
  */
 const MIN_ANYWHERE = 8;
 /**
- * A shorter secret is removed only as a value, as in `name=a`. Words such as "a" occur in every
- * sentence.
+ * A secret shorter than this is removed only as a value, as in `name=a`, because words such as "a" occur in
+ * every sentence.
  */
 const MIN_WORD = 3;
 /**

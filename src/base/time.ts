@@ -140,7 +140,7 @@ export function wholeMinutes({ from, to }: Window): Window {
   return { from: floorTo(MINUTE, from), to: floorTo(MINUTE, to + MINUTE - 1) };
 }
 
-/** Merges two ranges into one if they touch or overlap and `alike` returns true for them. */
+/** Sorts ranges by their start, and merges ranges that touch or overlap if `alike` returns true for them. */
 export function mergeRanges<T extends Window>(
   ranges: readonly T[],
   alike: (a: T, b: T) => boolean,

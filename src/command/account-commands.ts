@@ -20,7 +20,10 @@ export const usageCommand: Command = {
     }),
 };
 
-/** Posts by others than the user of the access token are reported as errors. */
+/**
+ * `millrace engagement`: the service reports an error for each post that does not belong to the user of the
+ * access token.
+ */
 export const engagementCommand: Command = {
   usage: 'IDS.txt',
   examples: ['ids.txt', 'ids.txt --json'],

@@ -123,7 +123,7 @@ function refuseWithoutFile(options: Readonly<Record<string, unknown>>, argument:
 /**
  * Returns the sink for the extension of a path.
  *
- * @throws OptionError if the extension does not match the format in which the posts are written
+ * @throws OptionError for an extension that no sink writes, such as `.json` or `.parquet.gz`
  */
 function sinkOf(out: string, argument: string): FileSinkName {
   const { extension, sink, compression } = pathExtension(out);
@@ -160,8 +160,8 @@ export function pipelineScript(
 }
 
 /**
- * Creates a script that writes a list of items to a file or to standard output. On a terminal, it shows the
- * list as a table.
+ * Creates a script that writes a list of items to a file or to standard output. On a terminal without
+ * `--json`, standard output gets a table instead of JSON lines.
  */
 export function listScript(source: Call, given: CommandLine, details: SinkDetails = {}): Script {
   const sinks = sinkCalls(given, details);
@@ -170,7 +170,7 @@ export function listScript(source: Call, given: CommandLine, details: SinkDetail
   return { ...pipelineScript([source, new Call('collect')]), report: undefined };
 }
 
-/** Refuses a folder, which Node would read as an empty input. */
+/** Returns standard input. Refuses a folder, which Node would read as an empty input. */
 function standardInput(): typeof process.stdin {
   if (fstatSync(0).isDirectory())
     throw new OptionError('stdin', 'Standard input is a folder: millrace convert reads its files');
@@ -184,7 +184,7 @@ export const STANDARD_INPUT: readonly unknown[] = [
 ];
 
 /**
- * Returns code that parses a JSON file when the script runs. It first removes a byte order mark, which
+ * Returns code that parses a JSON file when the script runs. The code first removes a byte order mark, which
  * `JSON.parse` refuses.
  */
 export function jsonIn(file: string, read: (file: string) => unknown): Code {

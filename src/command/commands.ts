@@ -8,8 +8,8 @@ export interface Listed {
 }
 
 /**
- * Returns a function that creates the list entry for a command. The module that `load` imports
- * exports the command `search` as `searchCommand`.
+ * Returns a function that creates the list entry for a command. `load` imports the module of the command.
+ * That module exports, for example, the command `search` as `searchCommand`.
  */
 function commandsOf<Exports extends object>(load: () => Promise<Exports>) {
   return (name: CommandName<Exports>, summary: string): Listed => ({

@@ -63,7 +63,7 @@ export const listCommand: Command = {
 
 const LISTED = ['uuid', 'status', 'percentComplete', 'title', 'fromDate', 'toDate'];
 
-/** A job is not charged until its quote is accepted. */
+/** `costs` is not set, because a job is not charged until its quote is accepted. */
 export const createCommand: Command = {
   flags: [...REQUEST, ...RULES],
   examples: [

@@ -23,7 +23,7 @@ process.removeAllListeners('warning').on('warning', ({ name, message }) => {
   process.stderr.write(`${name === 'RuleWarning' ? '' : `${name}: `}${message}\n`);
 });
 process.once('SIGINT', () => interrupted.abort(new Error('Interrupted')));
-// A closed stderr (as in `2>&1 | head`) must not end a run.
+// Without this listener, a closed stderr (as in `2>&1 | head`) would end the run.
 process.stderr.on('error', () => {});
 
 let running: { readonly name: string; readonly flags: Flags } | undefined;

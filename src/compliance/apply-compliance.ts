@@ -64,7 +64,9 @@ export interface AppliedCompliance {
   readonly rewritten: readonly RewrittenFile[];
 }
 
-/** How many files are rewritten concurrently. Node's thread pool has 4 threads by default. */
+/**
+ * The maximum number of files that are rewritten concurrently. Node's thread pool has 4 threads by default.
+ */
 const MAX_AT_ONCE = 4;
 
 const FOLDER = required(text('the folder of the stored posts'));

@@ -15,9 +15,7 @@ export type HiddenReason =
   | 'user suspended'
   | 'user withheld';
 
-/**
- * The start and end of a byte range in a post that must not be shown, such as a location or a quoted post.
- */
+/** The byte range of a part of a post that must not be shown, such as a location or a quoted post. */
 type Span = readonly [start: number, end: number];
 
 /** Options that decide which posts are hidden. Deleted, dropped and protected posts are always hidden. */
@@ -43,8 +41,8 @@ export interface HidingOptions extends VisibilityOptions {
 
 export interface HidingResult {
   /**
-   * The post without its hidden parts. The same object if nothing changed; absent if the whole post is
-   * hidden.
+   * The post without its hidden parts. The same object if nothing changed. If the whole post is hidden, this
+   * is its mask, or `undefined` without the option `mask`.
    */
   readonly activity: Activity | undefined;
   readonly hidden: HiddenReason | undefined;
@@ -72,9 +70,8 @@ export function hideDeleted(
 }
 
 /**
- * Whether a post may have to be hidden or changed. This is the case if one of its ids has a
- * tombstone, or if the post is withheld in a country where that hides it. Otherwise, the post stays
- * unchanged.
+ * Whether a post may have to be hidden or changed, because one of its ids has a tombstone or because it is
+ * withheld in one of `countries`. If false, the post stays unchanged.
  */
 export function isSuspect(
   tombstones: Tombstones,
@@ -140,8 +137,8 @@ const PLACES = {
 
 /**
  * Returns the reason why the whole post must not be shown. Otherwise, returns `undefined`, and adds to
- * `cleared` the spans of the parts that must not be shown. A repost of a hidden post is hidden, too. A post that
- * quotes a hidden post loses the quote.
+ * `cleared` the spans of the parts that must not be shown. A retweet of a hidden post is hidden, too. A post
+ * that quotes a hidden post loses the quote.
  */
 function visit(
   tombstones: Tombstones,

@@ -21,8 +21,8 @@ export interface ConnectionListener {
   /** Called when all events up to the time `until` have been delivered. */
   delivered(until: number): void;
   /**
-   * Called for a record that is not a valid event. Must abort the signal before it rejects.
-   * Otherwise `maintainConnection` would connect to the stream again.
+   * Called for a record that is not a valid event. The callback must abort the signal before it rejects.
+   * Otherwise, `maintainConnection` might connect to the stream again.
    */
   damaged(record: DamagedRecord, error: DataError): Promise<void>;
   /** Delivers events. Resolves when more events can be accepted. */
@@ -45,9 +45,9 @@ const ERROR_MAX_MS = 320 * SECOND;
 const RATE_LIMITED_MS = MINUTE;
 
 /**
- * Stays connected to an endless stream until the signal fires. Never resolves. Rejects with an
- * error that a retry cannot change. If the first `retry.attempts` attempts to connect all fail,
- * rejects with the last error.
+ * Stays connected to an endless stream. Never resolves. Rejects with the signal's reason when the signal
+ * fires, or with an error that a retry cannot change. If the first `retry.attempts` attempts to connect all
+ * fail, rejects with the last error.
  */
 export async function maintainConnection(
   account: Account,
@@ -129,8 +129,8 @@ async function readConnection(
 }
 
 /**
- * Whether an error is final, because a retry cannot help. If an earlier connection worked, invalid bytes were
- * probably damaged in transit, so a retry may help.
+ * Whether an error is final, because a retry cannot help. If an earlier connection worked, a retry may help
+ * after any connection error, and after invalid bytes, which were probably damaged in transit.
  */
 function isFinal(error: MillraceError, { everConnected }: ConnectionState): boolean {
   if (error instanceof HttpError) return isFinalStatus(error);
@@ -167,7 +167,7 @@ interface Instant {
  * caller passes times.
  */
 export class DeliveredTime {
-  /** When the last bytes arrived. `undefined` if they were not only heartbeats. */
+  /** When the last bytes arrived, if they were only heartbeats. Otherwise `undefined`. */
   #heartbeat: Instant | undefined;
   /** How late the last events arrived, in milliseconds. Later heartbeats may be equally late. */
   #delayMs = 0;

@@ -53,8 +53,8 @@ const WHOLE: Cursor = { source: 'file' };
 const ids = new ShownIds();
 
 /**
- * Rewrites a file without the posts that tombstones hide. If it contains no such posts, or in a dry run, the
- * file stays unchanged.
+ * Removes from a file the posts, and the parts of posts, that tombstones hide. If there are none, or in a dry
+ * run, the file stays unchanged.
  */
 export async function rewriteFile(
   file: string,
@@ -224,7 +224,8 @@ function namesFor(file: string): { readonly lock: string; readonly aside: string
 }
 
 /**
- * Removes the lock and the temporary file that a killed run has left, if the file itself needs no rewriting.
+ * Removes the lock and the temporary file that a killed run has left. Called for a file that needs no
+ * rewriting.
  */
 async function removeLeft(file: string): Promise<void> {
   const names = namesFor(file);

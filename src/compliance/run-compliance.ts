@@ -74,7 +74,7 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
       run.progress.endsAt = performance.now() + leftMs;
   };
   // While an endless run fills a gap, live events continue to arrive, so the waits of the replay are not
-  // reported. A run with `until` only waits for the replay, so its waits are reported.
+  // reported. A run with `until` has nothing else to wait for, so these waits are reported.
   const waits = job.untilCaughtUp ? { account, onWait: showLeft } : { account: job.account };
   const { timing } = account;
   const resume = run.resume ?? job.resume;

@@ -63,12 +63,12 @@ export class Tombstones {
     this.#marks = marks;
   }
 
-  /** The tombstone of a post. */
+  /** The tombstone of a post, or `undefined` if the post has none. */
   post(id: string): PostTombstone | undefined {
     return this.#get<PostTombstone>(POST, id);
   }
 
-  /** The tombstone of a user. */
+  /** The tombstone of a user, or `undefined` if the user has none. */
   user(id: string): UserTombstone | undefined {
     return this.#get<UserTombstone>(USER, id);
   }

@@ -108,7 +108,7 @@ async function withoutHidden(
  */
 const ROW_ID_INTS = 1 + SHOWN_INTS;
 
-/** All ids in each post that `ShownIds` reads, in the order of the rows. */
+/** The ids that `ShownIds` reads from each post, in the order of the rows. */
 export const SHOWN_IDS: RecordColumn<Uint32Array, undefined> = {
   kind: {
     name: 'shownIds',
@@ -142,7 +142,7 @@ export const SHOWN_IDS: RecordColumn<Uint32Array, undefined> = {
 
 // The states of a post. `statesOf` determines them from the ids of the post alone.
 const SHOWN = 1;
-/** At least one of the post's ids has a tombstone, or the post is withheld, so its bytes must be read. */
+/** The ids do not decide whether to hide, mask or change the post, so its bytes must be read. */
 const SUSPECT = 2;
 const HIDDEN = 3;
 

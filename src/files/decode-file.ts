@@ -11,8 +11,8 @@ import type { Decoding } from './plan.js';
 /** The maximum stored size of a file that is decoded in one piece, in bytes. */
 export const MAX_FILE_BYTES = 8 * 1024 * 1024;
 /**
- * The maximum number of records in a file that is decoded in one piece, because each record takes memory on
- * the main thread. Files of posts have far fewer records.
+ * The maximum number of records in a file that is decoded in one piece. Each record takes memory on the main
+ * thread. Files of posts have far fewer records.
  */
 export const MAX_RECORDS = 256 * 1024;
 /** The assumed size of a record in bytes. It determines the initial capacity of the arrays of rows. */
@@ -155,8 +155,8 @@ class SplitRecords {
 }
 
 /**
- * Without `O_NONBLOCK`, opening a named pipe would wait until another process writes to it. Windows does not
- * have this flag.
+ * The flags to open a file for reading. Without `O_NONBLOCK`, opening a named pipe would wait until another
+ * process writes to it. Windows does not have this flag.
  */
 const TO_READ = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 

@@ -15,7 +15,10 @@ export interface FileContent {
 /** A file on disk. A thread reads it by its path. The main thread calls `read`. */
 export interface FileOnDisk {
   readonly path: string;
-  /** The size of the file when it was listed. If the file has become shorter, it is refused. */
+  /**
+   * The size of the file when it was listed. If the file is now shorter, threads do not decode it, and `read`
+   * rejects.
+   */
   readonly size: number;
   read(): Promise<Buffer>;
 }

@@ -87,7 +87,8 @@ export class Plan implements FlowPlan {
   }
 
   /**
-   * Returns one plan for several sources, if the files of all sources are converted to posts in the same way.
+   * Returns one plan for several sources. Returns `undefined` unless each source has a plan that only
+   * converts files to posts, in the same way as the other plans.
    *
    * @param join Combines the sources, and thereby decides the order of the files.
    */

@@ -5,8 +5,8 @@ export type Memory = Uint8Array | Uint32Array;
 
 /**
  * The definition of a column: data, such as the id, that a thread reads from each record when it decodes a
- * file. The main thread then decides which posts pass without the bytes of the records. `src/worker.ts` lists
- * all columns that threads can read.
+ * file. From this data, the main thread decides which posts pass, without reading the records.
+ * `src/worker.ts` lists all columns that threads can read.
  */
 export interface RecordColumnKind<Data = unknown, Options = unknown> {
   /** The name by which threads look up this kind, because functions cannot be sent to a thread. */

@@ -13,8 +13,8 @@ export interface Step {
   readonly identity?: FlowStep | undefined;
   readonly columns?: readonly RecordColumn[];
   /**
-   * Whether the step can be part of a plan, which threads run. Must be false if the step passes items to a
-   * function that the caller supplied.
+   * Whether the step can be part of a plan. Must be false if the step passes items to a function that the
+   * caller supplied.
    * @default true
    */
   readonly isPlanned?: boolean | undefined;

@@ -105,8 +105,8 @@ function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => vo
      * Decodes a file, given its path or its bytes. If bytes were given, returns them as `input`. If the
      * stages must process the file, `decoded` is `undefined`.
      *
-     * @param size The size of the file when its path was listed. If the file has become shorter, it is
-     *   refused.
+     * @param size The size of the file when its path was listed. If the file is now shorter, it is not
+     *   decoded.
      */
     async decode(
       file: number,

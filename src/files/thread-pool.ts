@@ -24,7 +24,8 @@ const MIN_INPUT_BYTES = 32 * 1024 * 1024;
 export interface PlanReader {
   /**
    * The maximum number of threads. If this is set, threads decode even small inputs. If several readers set
-   * it, the lowest number applies. By default, there is one thread per core, and only for large inputs.
+   * it, the lowest number applies. By default, large inputs get one thread per core, up to 16, and small
+   * inputs get none.
    */
   readonly workers?: number | undefined;
   /**
@@ -121,8 +122,8 @@ const FILES_A_THREAD = 2;
  */
 const BYTES_A_POST = 64;
 /**
- * The maximum size of the file contents that all threads hold together, including the data about their posts
- * on the main thread. A single file may exceed it.
+ * If the threads together hold more bytes of file contents than this, only a thread without files gets the
+ * next file. The data about their posts on the main thread counts, too.
  */
 const MAX_HELD_BYTES = 96 * 1024 * 1024;
 

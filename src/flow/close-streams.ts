@@ -17,8 +17,8 @@ interface StreamState {
 }
 
 /**
- * A WeakMap is used instead of a property, because these objects belong to the caller. They may be frozen,
- * and code that lists their properties must not see an additional one.
+ * The state of each stream. A WeakMap is used instead of a property, because streams belong to the caller.
+ * They may be frozen, and code that lists their properties must not see an additional one.
  */
 const states = new WeakMap<object, StreamState>();
 
@@ -63,10 +63,10 @@ export function refuseClosed(source: object): void {
 /**
  * Marks a stream as used. Call this before piping a flow through the stream.
  *
- * @param isOver Whether the stream no longer accepts writes. Such a stream is refused. A run would
+ * @param isOver Whether the stream no longer accepts writes. Such a stream is refused, because a run would
  *   wait for it forever, or end immediately.
- * @throws The error with which the stream has failed, or an OptionError if the stream was used
- *   before.
+ * @throws The error with which the stream has failed, or an OptionError if the stream was used before or no
+ *   longer accepts writes.
  */
 export function useOnce(stream: object, isOver: boolean): void {
   const state = stateOf(stream);

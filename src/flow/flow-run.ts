@@ -6,9 +6,9 @@ import { isRecord } from '../base/record.js';
 type Opened<P> = Omit<P, 'signal'> & { readonly signal: AbortSignal };
 
 /**
- * One run of a flow. Its signal fires when the reader's signal fires and when the reader stops early. A
- * source that is waiting can then stop immediately. Without the signal, a call of the generator's `return()`
- * would take effect only after the wait.
+ * One run of a flow. Its signal fires when the run ends, for example because the reader's signal fires or the
+ * reader stops early. A source that is waiting can then stop immediately. Without the signal, a call of the
+ * generator's `return()` would take effect only after the wait.
  */
 export class FlowRun<
   Batch extends { readonly cursor?: unknown },
@@ -110,8 +110,8 @@ export class FlowRun<
 }
 
 /**
- * Returns the reason with which a stream is destroyed when the run has ended. This is the reason of
- * an abort, or the error of a later stage. Returns `undefined` if the reader stopped early.
+ * Returns the reason with which a stream is destroyed when the run has ended. This is the reason of an abort,
+ * or the error of a later stage. Returns `undefined` if the run ended normally or the reader stopped early.
  */
 export function stopReason(signal: AbortSignal): unknown {
   return signal.reason instanceof Stopped ? undefined : signal.reason;

@@ -25,7 +25,7 @@ export interface Internals {
   readonly counts?: boolean;
   /** Set for a function that encodes an item: an `ItemEncoding`, which encodes many items at once. */
   readonly encoding?: object;
-  /** How `tee` runs this sink as a branch, for example a `FileSink`. */
+  /** The object with which `tee` runs this sink as a branch, for example a `FileSink`. */
   readonly branch?: object;
   /**
    * Set for an error about the combination of stages. Every item would cause the same error, so the

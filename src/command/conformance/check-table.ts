@@ -39,7 +39,10 @@ export type CheckFamily = (typeof CHECK_FAMILIES)[number];
 export interface CheckedEndpoint {
   readonly family: CheckFamily;
   readonly base: UrlSettingName;
-  /** The path relative to the base address. `{account}` is replaced by the setting `account`. */
+  /**
+   * The path relative to the base address. A name in braces, such as `{account}`, stands for the setting of
+   * that name.
+   */
   readonly path: string;
   readonly limits: Family;
   readonly kind?: string;

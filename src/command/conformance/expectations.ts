@@ -135,7 +135,7 @@ function dateOf(value: unknown): number | undefined {
   return typeof value === 'string' ? parseTimestamp(value) : undefined;
 }
 
-/** The members of a post may be missing or invalid. */
+/** Returns the posts in a response. Their members may be missing or invalid. */
 function postsOf({ json }: Observed): readonly Activity[] {
   const results = memberOf(json, 'results');
   return Array.isArray(results)
@@ -261,7 +261,7 @@ export const TOTALS: Expectation = observed => {
   return { what: 'body totalCount', expected: inJson(sum), got: inJson(total), rule };
 };
 
-/** Expects counts for at most 31 days, and `next` to request the rest. */
+/** Expects counts for at most 31 days, and a `next` token to request the rest. */
 export const SPANS_31_DAYS: readonly Expectation[] = [
   observed => {
     const times = bucketsOf(observed).flatMap(({ at }) => at ?? []);
