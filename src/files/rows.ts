@@ -350,6 +350,7 @@ export class ItemRows implements Records {
 
   each(use: (row: number, content: Buffer, start: number, end: number) => void): void {
     for (let row = 0; row < this.count; row++) {
+      if (this.items[row] === undefined) continue;
       const bytes = this.#bytesOf(row);
       use(row, bytes, 0, bytes.length);
     }

@@ -88,6 +88,11 @@ describe('ItemRows', () => {
     };
     rows.rewrite(written, record => new Activity(record));
     expect(ids(rows.filter(row => row !== 1))).toEqual(['8', '9']);
+    seen.length = 0;
+    rows.each((row, bytes, start, end) =>
+      seen.push(`${row} ${bytes.toString('latin1', start, end)}`),
+    );
+    expect(seen).toEqual([`0 ${lineOf(8)}`, `2 ${lineOf(9)}`]);
   });
 });
 
