@@ -161,7 +161,7 @@ async function findExisting(
   return job;
 }
 
-/** A 401 is about the credentials, not about the request. */
+/** Whether the service refused the request itself. A 401 refuses the credentials instead. */
 function isRefusal(error: unknown): boolean {
   return (
     error instanceof HttpError && error.status >= 400 && error.status < 500 && error.status !== 401

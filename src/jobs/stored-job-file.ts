@@ -12,7 +12,7 @@ import {
   checkJobFileStream,
 } from './check-job-file.js';
 
-/** In bytes. Larger files are stored on disk. */
+/** Files larger than this many bytes are stored on disk. */
 const MAX_FILE_IN_MEMORY = 4 * 1024 * 1024;
 
 /** A complete and undamaged file that is waiting to be delivered. */

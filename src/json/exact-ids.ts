@@ -16,8 +16,7 @@ export function parseExact(json: string | Uint8Array): unknown {
 }
 
 /**
- * Whether all digits of an integer must be kept: its key names an id, or the integer is too long for a
- * double.
+ * Whether all digits of an integer must be kept: its key names an id, or a double may be unable to hold them.
  */
 function isExact(digits: string, key: string | undefined): boolean {
   return isLong(digits) || key === 'id' || key?.endsWith('_id') === true;

@@ -2,8 +2,8 @@ import { redact } from '../base/secret.js';
 
 const MAX_SHOWN = 80;
 /**
- * How many characters are searched for secrets. It is more than `MAX_SHOWN`. Otherwise, a secret that is cut
- * off at `MAX_SHOWN` would not be found.
+ * How many characters are searched for secrets. Greater than `MAX_SHOWN`, because a secret that is cut off at
+ * `MAX_SHOWN` would not be found.
  */
 const MAX_SEARCHED = 4_096;
 

@@ -15,7 +15,8 @@ interface Token {
 }
 
 /**
- * A parser or verifier of `stream-json`. Its published types are wrong, because it returns an async iterable.
+ * A parser or verifier of `stream-json`. It returns an async iterable, although its published types say
+ * otherwise.
  */
 type Reader<T> = (text: string) => AsyncIterable<T>;
 
@@ -31,7 +32,7 @@ const BRACKETS: Readonly<Record<string, string>> = {
  * time.
  */
 const SLICE_BYTES = 16 * 1024;
-/** At most this many characters are read by `stream-json` beyond a mistake before it reports the mistake. */
+/** `stream-json` reads at most this many characters beyond a mistake before it reports the mistake. */
 const LOOK_AHEAD = 64;
 /** How many characters at the start of the document are kept for error messages. */
 const START_CHARS = 4096;

@@ -8,7 +8,7 @@ import { BACKSLASH, bufferOf } from './byte-codes.js';
 const MAX_BYTES = 32 << 10;
 const MAX_ESCAPES = 32;
 
-/** One byte in this many is read to estimate how many characters are not ASCII. */
+/** The interval, in bytes, at which a document is sampled to estimate how many characters are not ASCII. */
 const SAMPLED = 64;
 const MAX_SAMPLES_BEYOND_ASCII = 2;
 

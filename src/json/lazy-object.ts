@@ -56,7 +56,7 @@ export class LazyObject {
     return document[start] === OPEN_OBJECT ? new LazyObject(document, start) : undefined;
   }
 
-  /** Replaces the buffer with a copy of the same bytes. */
+  /** Replaces the buffer with another buffer that holds the same bytes. */
   moveTo(bytes: Buffer): void {
     this.#bytes = bytes;
   }

@@ -29,7 +29,7 @@ const LIST_END = 64 * 1024;
 const DOCUMENT = 64 * 1024;
 /**
  * The module reads blocks of this many bytes. After a line that the module cannot read, it reads blocks of
- * `SMALL_BLOCK` bytes. Otherwise, a file with many such lines would copy a large block for each of them.
+ * `SMALL_BLOCK` bytes. Otherwise, a large block would be copied into the module for each such line.
  */
 const LARGE_BLOCK = 128 * 1024;
 const SMALL_BLOCK = 1024;

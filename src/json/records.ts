@@ -56,7 +56,7 @@ export const RECORD_LIMITS = {
   }),
 } satisfies OptionTable<RecordLimits>;
 
-/** JSON allows an empty name. */
+/** An empty string is allowed, because JSON allows an empty name. */
 export const ARRAY_KEY = required(
   special<string>('the name of the array', 'a string', value => typeof value === 'string'),
 );

@@ -9,7 +9,9 @@ export type Json =
   | readonly Json[]
   | { readonly [key: string]: Json };
 
-/** Each listed member must pass its check. Other members may have any value. */
+/**
+ * Returns a type guard for objects. Each listed member must pass its check. Other members may have any value.
+ */
 export function shaped<T extends object>(
   members: {
     readonly [Name in keyof T]-?: (value: unknown) => boolean;

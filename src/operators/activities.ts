@@ -37,9 +37,9 @@ const OPTIONS = {
 } satisfies OptionTable<ActivitiesOptions>;
 
 /**
- * Tells posts from messages of the service among the records of a file. `mark` returns -1 for a message. For
- * a post that begins with its id, `mark` returns the offset of the first digit of the id. For any other post,
- * it returns 0.
+ * Distinguishes posts from messages of the service among the records of a file. `mark` returns -1 for a
+ * message. For a post that begins with its id, `mark` returns the offset of the first digit of the id. For
+ * any other post, it returns 0.
  */
 export const POSTS: RecordKind<Activity> = {
   name: 'posts',

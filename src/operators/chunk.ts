@@ -34,8 +34,7 @@ const FULL_IN_A_ROW = 16;
 /**
  * Collects items into arrays of `count`, for consumers that take several items at a time, such as a database
  * or an API. At the end of the source and after `waitMs`, a chunk may have fewer items. In addition, at most
- * one chunk in 16 ends early at a cursor. A checkpoint needs a cursor after which no items wait for a full
- * chunk.
+ * one chunk in 16 ends early at a cursor, because a checkpoint can be written only when no items are waiting.
  *
  * @throws OptionError Immediately, if `count` is not a whole number of 1 or more, or `waitMs` is invalid.
  * @example

@@ -51,7 +51,8 @@ const KEYED = {
  *
  * @throws OptionError Immediately, if an option is invalid.
  * @throws DataError From the flow, if `key` is not given and an item is not an activity. Also from the flow,
- *   if `key` returns anything but a string or an integer. Different items could have the same key of another type, such as `undefined`, and be dropped.
+ *   if `key` returns anything but a string or an integer. Otherwise, different items whose key is `undefined`
+ *   would be dropped as duplicates.
  *
  * @example
  * pipeline(search(account(), query), dedupe(), files({ path: 'out/{day}.jsonl' }));

@@ -36,8 +36,8 @@ const OPTIONS = {
  *
  * A scan checks that each record is exactly one JSON object, as `JSON.parse` would accept it. A line may have
  * several objects, with nothing, white space or one comma between them. Each of them becomes a record. The
- * end of a truncated record is unknown. Therefore, from the first byte that is not part of an object, the
- * rest of the line counts as damaged.
+ * rest of a line counts as damaged from the first byte that is not part of an object, because the end of a
+ * truncated record is unknown.
  *
  * @throws OptionError Immediately, if an option is invalid.
  * @throws DataError From the flow, with file, line and byte, if a line or the rest of a line is not an

@@ -63,8 +63,8 @@ export const TAGS: RecordColumn<RowTags, undefined> = {
         if (length === 0) continue;
         const start = starts[row]!;
         const mark = marks[row]!;
-        // The two formats have the rules in different members. A post may have an unrelated member with the
-        // name that the other format uses.
+        // Looks for the rules only in the member that the post's format uses. A post may have an unrelated
+        // member with the name that the other format uses.
         const matchesOf = isInTagId(content, start + mark) ? matchesInGnipAtEnd : matchesAtEnd;
         const matches = mark === 0 ? undefined : matchesOf(content, start, start + length);
         const { tags } = matches ?? (rows.item(row) as Activity);

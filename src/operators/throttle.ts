@@ -45,7 +45,7 @@ const OPTIONS = {
 export function throttle<T>(options: ThrottleOptions): Operator<T, T> {
   const { items: count, perMs } = rateOf(options);
   return ownOperator(async function* (input, { signal, progress }) {
-    // A ring buffer that holds when the last `count` items passed.
+    // A ring buffer of the times at which the last `count` items passed.
     const times: number[] = [];
     let passed = 0;
     for await (const batch of input) {

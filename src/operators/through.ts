@@ -12,7 +12,7 @@ const STREAM = required(
 );
 
 /**
- * Creates an operator from a Node `Transform` (or any `Duplex`), a `TransformStream` of the web or a Minipass
+ * Creates an operator from a Node `Transform` (or any `Duplex`), a web `TransformStream` or a Minipass
  * stream. `pipeline` accepts such streams directly. Use `through` to declare the type of the output.
  *
  * The output has no cursors, because a stream does not forward them. A stream can be used only once, so a

@@ -57,7 +57,8 @@ export function withReferenced(options: WithReferencedOptions = {}): Operator<Ac
 }
 
 /**
- * Two levels are enough: the service nests a retweeted post, and a quoted post within it, but nothing deeper.
+ * Returns the posts that a post contains. Two levels are enough: the service nests a retweeted post, and a
+ * quoted post within it, but nothing deeper.
  */
 function referencedBy(post: Activity): Activity[] {
   const { retweeted, quoted } = post;

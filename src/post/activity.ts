@@ -59,7 +59,7 @@ const AUTHORS = ['user', 'actor'] as const;
 
 /**
  * The ends of keys that most posts do not have. The opening quotes are omitted. A post has many quotes, so a
- * search for bytes that begin with a quote takes three times as long.
+ * search for bytes that begin with a quote would take three times as long.
  */
 const HISTORY = Buffer.from('edit_history"');
 const SHARED = Buffer.from('retweeted_status"');
@@ -78,7 +78,7 @@ const NOWHERE: { readonly post: readonly string[]; readonly author: readonly str
  * A post: a lazy view of the bytes that the service sent. It has the same properties for both formats. Ids
  * are exact strings of digits. A property reads its field from the bytes when it is used. Only `post` parses
  * the whole post. A view keeps the whole received block of bytes in memory. If your own code keeps only a few
- * of many posts, keep `new Activity(Buffer.from(activity.raw))`. Built-in stages also keep copies.
+ * of many posts, keep copies: `new Activity(Buffer.from(activity.raw))`. Built-in stages also keep copies.
  *
  * @throws DataError From every property, if the bytes are not a post or the required field is missing.
  *
@@ -162,7 +162,8 @@ export class Activity {
   }
 
   /**
-   * The id of `author`. `undefined` if the post has none, for example because its author was trimmed.
+   * The id of `author`. `undefined` if the post has no author, for example because someone removed it from
+   * the archive.
    *
    * @internal
    */
@@ -295,7 +296,8 @@ export class Activity {
   }
 
   /**
-   * Replaces `raw` with a copy of the same bytes, so that the memory of the previous bytes can be freed.
+   * Replaces `raw` with another buffer that holds the same bytes, so that the memory of the previous bytes
+   * can be freed.
    *
    * @internal
    */

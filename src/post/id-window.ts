@@ -201,8 +201,8 @@ export class IdWindow {
   constructor(size: number) {
     this.#size = size;
     let slots = MIN_TABLE;
-    // A replay has a window without a limit for each minute. Such a window usually has few ids, so it starts
-    // with a small table.
+    // A replay has one unlimited window for each minute. Such a window usually has few ids, so it starts with
+    // a small table.
     if (Number.isFinite(size)) while (slots <= 2 * size + 2 && slots < MAX_FIRST_TABLE) slots *= 2;
     this.#table = new Uint32Array(2 * slots);
     this.#mask = slots - 1;
@@ -217,7 +217,7 @@ export class IdWindow {
     return number.parse(id) ? this.addNumber(number.high, number.low) : this.#addOther(id);
   }
 
-  /** Returns a snapshot of the ids. Its conversion to text is postponed until it is saved. */
+  /** Returns a snapshot of the ids. The snapshot converts them to text only when it is saved. */
   state(): { toJSON(): string[] } {
     const chunks = this.#chunks;
     const offset = this.#offset;

@@ -96,8 +96,8 @@ export function mentionsIn(...lists: readonly unknown[]): readonly Person[] {
 }
 
 /**
- * Returns the media from the extended entities, if there are any. Plain entities are used only if there are
- * none, because they call every kind of media a photo.
+ * Returns the media from the extended entities. If there are none, returns the media from the plain entities,
+ * which call every kind of media a photo.
  */
 export function mediaIn(extended: unknown, plain: unknown): readonly Medium[] {
   const extendedMedia = list<MediaEntity>(extended);

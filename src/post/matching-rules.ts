@@ -72,8 +72,8 @@ export function matchesAtEnd(
 }
 
 /**
- * Like `matchesAtEnd`, for the `activity_streams` format, which has the rules in the member `gnip`. Returns
- * `undefined` also if `gnip` has no rules.
+ * Like `matchesAtEnd`, for the `activity_streams` format, which has the rules in the member `gnip`. Also
+ * returns `undefined` if `gnip` has no rules.
  */
 export function matchesInGnipAtEnd(
   bytes: Buffer,

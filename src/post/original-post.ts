@@ -293,7 +293,9 @@ export interface OriginalMedia {
   readonly type: 'photo' | 'video' | 'animated_gif' | (string & {});
   readonly sizes: Readonly<Record<'thumb' | 'small' | 'medium' | 'large', OriginalMediaSize>>;
   readonly video_info?: OriginalVideo | undefined;
-  /** The id of the post in which the media was first published. Absent if that is this post. */
+  /**
+   * The id of the post in which the media was first published. Absent if it was first published in this post.
+   */
   readonly source_status_id?: string | undefined;
   readonly source_status_id_str?: string | undefined;
   readonly source_user_id?: string | undefined;

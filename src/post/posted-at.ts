@@ -45,8 +45,8 @@ export function createdAtIn(bytes: Uint8Array, start: number): number {
 
 /**
  * Parses a time such as `2018-10-10T20:19:24.000Z` from the 24 bytes at `start`, without creating a string.
- * Returns epoch milliseconds. Returns `NaN` for anything else, also for times that `parseIsoTime` accepts:
- * other notations, 29 February and years before 1000.
+ * Returns epoch milliseconds. Returns `NaN` for anything else, including some times that `parseIsoTime`
+ * accepts: other notations, 29 February and years before 1000.
  */
 export function isoTimeIn(bytes: Uint8Array, start: number): number {
   for (let mark = 0; mark < ISO_MARKS.length; mark++)

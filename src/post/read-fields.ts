@@ -240,7 +240,10 @@ function linksOf({ content, format }: Source): readonly Link[] {
   }));
 }
 
-/** In `activity_streams`, the targets of links are in a separate list. */
+/**
+ * Returns the links of a post in the `activity_streams` format, which has the link targets in a separate
+ * list.
+ */
 function enrichedLinksOf(source: Source): readonly Link[] {
   const enrichedUrls = enrichedUrlsOf(source);
   return list<UrlEntity>(SHOWN.urls.read(source.content, source.format)).map(one => {

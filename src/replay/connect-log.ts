@@ -34,7 +34,7 @@ export class ConnectLog {
     this.#file = path.join(folder, `connects-${name}.log`);
   }
 
-  /** Returns epoch milliseconds, in ascending order. */
+  /** Returns the stored times in epoch milliseconds, in ascending order. */
   async read(): Promise<number[]> {
     const content = await this.#text();
     const times: number[] = [];
@@ -55,9 +55,9 @@ export class ConnectLog {
   }
 
   /**
-   * Replaces the stored time `at` with `sentAt`. The service counts a connection from the arrival of its
-   * request. Therefore, this is called if storing the time or opening the connection was slow. After a power
-   * failure, the file may contain the old time again.
+   * Replaces the stored time `at` with `sentAt`. Called if storing the time or opening the connection was
+   * slow, because the service counts a connection from the arrival of its request. After a power failure, the
+   * file may contain the old time again.
    */
   async move(at: number, sentAt: number): Promise<void> {
     await this.#append(`${text(at)} ${text(sentAt)}`, false);
@@ -104,7 +104,7 @@ function text(at: number): string {
   return new Date(at).toISOString();
 }
 
-/** Creates the folder if it does not exist. */
+/** Returns the path of the folder. Creates the folder if it does not exist. */
 export async function replayFolder(folder: string | undefined): Promise<string> {
   const shared = folder === undefined;
   const at = folder ?? path.join(os.tmpdir(), `millrace-${process.getuid?.() ?? 'user'}`);

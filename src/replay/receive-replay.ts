@@ -73,9 +73,9 @@ export async function receiveReplay(
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof ConnectionError || error instanceof DataError)) throw error;
-    // After the final message, an error at the end of the connection is ignored. There are two exceptions. If
-    // bytes are corrupt, the error counts. If some records are damaged, it counts too: without a correct
-    // checksum at the end, they may have been damaged in transit.
+    // An error after the final message is ignored, with two exceptions. It counts if bytes are corrupt. It
+    // also counts if some records are damaged: without a correct checksum at the end, those records may have
+    // been damaged in transit.
     if (info === undefined || isCorrupt(error) || damaged.length > 0) return ended(error);
   } finally {
     connection.close();

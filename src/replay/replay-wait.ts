@@ -21,7 +21,7 @@ export interface ReplayWait {
   readonly leftMs: number | undefined;
 }
 
-/** The maximum distance of a window's end from now. A date further in the future is refused as a mistake. */
+/** How far in the future a window may end, in milliseconds. A later date is refused as a mistake. */
 const MAX_AHEAD_MS = 366 * DAY;
 
 /** @throws OptionError if the service's clock shows that the end of the window is too far in the future. */

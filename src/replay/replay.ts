@@ -48,9 +48,9 @@ export interface ReplayOptions {
    */
   readonly fromDate: Timestamp;
   /**
-   * The end of the window, exclusive. It may be up to 366 days in the future. The service has a minute only
-   * when the minute is 30 minutes old, so the replay then waits for each minute; see `onWait`. Required
-   * unless `incremental` is set.
+   * The end of the window, exclusive. It may be up to 366 days in the future. The service can replay a minute
+   * only once it is 30 minutes old, so the replay waits for newer minutes; see `onWait`. Required unless
+   * `incremental` is set.
    */
   readonly toDate?: Timestamp | undefined;
   /**
@@ -140,13 +140,12 @@ export const REPLAY_OPTIONS = {
  *
  * The first connection requests 16 minutes. After each success, the next connection requests twice as many
  * minutes. A day therefore takes at most 7 connections, and 5 days take 9, unless `maxDisk` shortens the
- * ranges. Activities are delivered only when the service has confirmed them in the final message of their
- * connection, so a crash never leaves incomplete minutes that look complete. Until then, they wait in memory,
- * or on disk if there are many. The connection is therefore read as fast as the service sends, even if the
- * consumer is slow. Activities arrive in the order of the stream, except for minutes that were requested
- * again.
+ * ranges. Activities wait in memory, or on disk if there are many, until the final message of their
+ * connection confirms them. A crash therefore never leaves incomplete minutes that look complete, and a slow
+ * consumer does not slow down the connection. Activities arrive in the order of the stream, except for
+ * minutes that were requested again.
  *
- * Minutes that the service could not deliver are passed to `onGap`, or listed in the error at the end.
+ * Minutes that could not be delivered or verified are passed to `onGap`, or listed in the error at the end.
  *
  * @throws OptionError immediately, for invalid options and missing settings of the account.
  * @throws HttpError from the flow, for a response that a retry cannot change, such as 401, or with a

@@ -53,8 +53,7 @@ export interface ValidatedRule {
 }
 
 /**
- * The documented limits of 1 MB and 5 MB. They are read as decimal units, which are smaller than binary
- * units.
+ * The documented limits of 1 MB and 5 MB, taken as decimal units because these are smaller than binary units.
  */
 const ADD_BYTES = 1_000_000;
 const READ_BYTES = 5_000_000;

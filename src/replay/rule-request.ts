@@ -95,8 +95,8 @@ export interface RuleVerdict {
 }
 
 /**
- * Parses the verdicts in the body of a response. For adding and deleting, the service documents only the
- * status. A body that is empty or not about rules therefore has no verdicts.
+ * Parses the verdicts in the body of a response. Returns no verdicts for a body that is empty or not about
+ * rules: for adding and deleting, the service documents only the status.
  */
 export function ruleVerdicts(
   body: string,

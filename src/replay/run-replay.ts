@@ -12,7 +12,7 @@ import { initialState, ReplayMachine, type ReplayState } from './replay-machine.
 import type { ReplaySpool } from './replay-spool.js';
 import type { ReplayTimings } from './replay-timings.js';
 
-/** Minutes that could not be delivered. */
+/** Minutes that could not be delivered or verified. */
 export interface Gap extends Dates {
   /**
    * The reason. `expired`: the minutes became older than 5 days before they were confirmed; a historical job
@@ -121,8 +121,8 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
     for (const spool of spools) await spool.close();
   }
   await reportGaps(job, machine.state, cursor, run.signal);
-  // The next run starts after these gaps. The cursor does not contain them. Otherwise, the next run would
-  // report them again.
+  // The next run starts after the gaps of this run. The cursor does not contain these gaps. Otherwise, the
+  // next run would report them again.
   if (until !== undefined) {
     const done = { ...machine.state, open: [], gaps: [] };
     yield { items: [], cursor: replayCursor(identity, done, seen, until), origin: job.url.href };

@@ -1,8 +1,8 @@
 import { FIND_MEMBERS } from './find-members-wasm.js';
 
 /**
- * The keys of the members to find. If a member is an object, its value here is `true`, or the keys to find
- * inside that object.
+ * The keys of the members to find. The value of each key is `true`. If the member is an object, the value can
+ * instead be the keys to find inside that object.
  */
 export interface WantedMembers {
   readonly [key: string]: true | WantedMembers;
@@ -34,7 +34,7 @@ interface Module {
   ): number;
 }
 
-/** Several of these flags can be added up. */
+/** How `decodeText` writes a string. These are flags that can be added together. */
 export const DECODED = {
   /** Writes the string as UTF-8. */
   plain: 0,
@@ -133,7 +133,7 @@ export class MemberFinder {
   /**
    * The positions of wanted values in the document. A value is identified by the index of its start in this
    * array. If the document does not have the value, its start is 0. The next entry is the end of the value.
-   * For a string, bits of the end describe its content, see `member-values.ts`.
+   * For a string, bits of the end describe its content; see `member-values.ts`.
    */
   readonly spans: Uint32Array;
   /** The index in `spans` of each wanted member, by the path of the member, such as `user.name`. */

@@ -131,7 +131,7 @@ export function leadingTagIdStart(json: Buffer, start: number): number {
   return digitsInPattern(json, start, START_OF_STREAMS);
 }
 
-/** Whether `leadingTagIdStart` has found these digits, and not `leadingIdStart`. */
+/** Whether `leadingTagIdStart` has found the digits at this position, rather than `leadingIdStart`. */
 export function isInTagId(json: Buffer, digits: number): boolean {
   return json[digits - 1] === COLON;
 }

@@ -17,7 +17,7 @@ interface ListOfObjects {
 
 const tag = { wanted: { text: true }, element: (read: ReadMember) => ({ text: read(0) }) } as const;
 
-/** Each list has the same key in both formats. */
+/** The lists that `ListInBytes` can read. Each list has the same key in both formats. */
 export const LISTS: readonly ListOfObjects[] = [
   { key: 'hashtags', ...tag },
   { key: 'symbols', ...tag },
@@ -55,7 +55,10 @@ export const LISTS: readonly ListOfObjects[] = [
   },
 ];
 
-/** Parsing a list as JSON would take several times as long. */
+/**
+ * Reads a list of objects from the bytes of a post. Parsing the list as JSON would take several times as
+ * long.
+ */
 export class ListInBytes {
   readonly #finder: MemberFinder;
   readonly #elements: Elements;

@@ -12,7 +12,7 @@ import { MemberFinder, type WantedMembers } from './find-members.js';
 import { IdNumber } from './ids.js';
 import { memberValues } from './member-values.js';
 
-/** Several of these flags can be added up. */
+/** What a stored id belongs to. Several of these flags can be added together. */
 export const ID_OF = {
   post: 0,
   /** The id belongs to another version of the post. */
@@ -41,9 +41,9 @@ export function countryNumber(code: string): number {
 
 /**
  * The ids that decide whether a post may be shown. These are the ids of the post, of its other versions and
- * of its author, and the countries in which it is withheld. The same data of the posts that it retweets and
- * quotes are included. Reads the bytes of a post if it has the usual form; otherwise uses `Activity`. Skips
- * ids that are not 64-bit integers.
+ * of its author, and the countries in which it is withheld. They also include the same data of the posts that
+ * it retweets and quotes. Reads the bytes of a post if the post has the usual form; otherwise uses
+ * `Activity`. Skips ids that are not 64-bit integers.
  */
 export class ShownIds {
   /** The ids in the post that was read last. They take the first `length` elements. */

@@ -122,7 +122,7 @@ export function rarestSetAt(
 }
 
 /**
- * Some sets have only one term. Returns the rarest of these terms, ignoring the set at `current`. Returns -1
+ * Returns the rarest term among the sets that have only one term, ignoring the set at `current`. Returns -1
  * if there is no such set.
  */
 export function secondTerm(

@@ -54,7 +54,7 @@ export class MatchFinder {
     this.post = new NumberedPost(lexicon, dialect);
   }
 
-  /** Returns the rule numbers in ascending order. */
+  /** Returns the numbers of the matching rules, in ascending order. */
   match(fields: PostFields, rules: IndexedRules): number[] {
     const { post } = this;
     post.read(fields);

@@ -146,7 +146,7 @@ export class RuleAnchors {
   }
 }
 
-/** Only the rarest sets of a rule are stored. */
+/** The maximum number of term sets to store for a rule. The rarest sets are stored. */
 const MAX_SETS = 8;
 const REVIEWED_A_POST = 16;
 

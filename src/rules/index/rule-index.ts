@@ -94,7 +94,7 @@ export class RuleIndex {
     this.#freeRules.push(rule);
   }
 
-  /** Returns the rule numbers in ascending order. */
+  /** Returns the numbers of the matching rules, in ascending order. */
   match(fields: PostFields): number[] {
     const { unanchored, postings } = this.#anchors;
     const { data, lists } = postings;
@@ -106,7 +106,7 @@ export class RuleIndex {
     return found;
   }
 
-  /** The copy has no unused space between the rules. */
+  /** Copies the index to shared memory, without unused space between the rules. */
   share(): SharedIndex {
     const rules = Array.from({ length: this.#rules }, (_, rule) => ({
       block: this.#blockTable[2 * rule]!,

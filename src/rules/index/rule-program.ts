@@ -8,7 +8,7 @@ import type { Lexicon } from './lexicon.js';
 import { APART, type NumberedPost, ONE_BLANK, TOUCHING } from './numbered-post.js';
 import { usualFrequency } from './term-frequency.js';
 
-/** The results of a program. Each can stand where the index of a next question is expected. */
+/** The results of a program. A jump can hold one of these instead of the index of the next question. */
 export const MATCHED = -1;
 const FAILS = -2;
 

@@ -93,8 +93,8 @@ export function reviewAnchors(anchoring: Anchoring, index: SharedIndex): void {
   if (posts < Atomics.load(state, REVIEW_AFTER)) return;
   if (Atomics.compareExchange(state, IS_REVIEWED, 0, 1) !== 0) return;
   const other = 1 - Atomics.load(state, CURRENT);
-  // While a thread reads the other copy, the copy is not rewritten. If a thread has ended without releasing
-  // it, it is never rewritten again.
+  // The other copy is not rewritten while a thread reads it. If a thread ended without releasing the copy,
+  // the copy is never rewritten again.
   const isDue = posts >= Atomics.load(state, REVIEW_AFTER);
   if (isDue && Atomics.load(state, READERS + other) === 0) {
     fill(copies[other]!, anchoring, index);
