@@ -35,8 +35,8 @@ export interface JobFileMemory {
 }
 
 /**
- * Takes bytes from a budget. Returns a function that returns the bytes to the budget. Calling that function
- * again has no effect. Returns `undefined` if the budget has too few bytes left.
+ * Takes bytes from a budget. Returns a function that gives the bytes back. Calling that function again has no
+ * effect. Returns `undefined` if the budget has too few bytes left.
  */
 export type MemoryBudget = (bytes: number) => (() => void) | undefined;
 
@@ -97,7 +97,7 @@ export async function receiveJobFile(
   }
 }
 
-/** @param leave Returns the size of the file to its memory budget. */
+/** @param leave Gives the bytes of the file back to its memory budget. */
 async function checkInMemory(
   file: FileContent,
   origin: string,

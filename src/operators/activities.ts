@@ -129,8 +129,8 @@ async function* activitiesOf(
 /**
  * Returns an error if a record is not exactly one JSON object.
  *
- * @throws DataError if the bytes contain several records. Then a stage such as `jsonLines` is missing, and
- *   the record is not damaged.
+ * @throws DataError if the bytes contain several records. The record is then not damaged: a stage such as
+ *   `jsonLines` is missing.
  */
 function notOneObject(record: Buffer, origin: string | undefined): DataError | undefined {
   const extent = extentOfObject(record);

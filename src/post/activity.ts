@@ -162,7 +162,7 @@ export class Activity {
   }
 
   /**
-   * The id of `author`. `undefined` if the post has no author, for example because someone removed it from
+   * The id of `author`. `undefined` if the post has no author, for example because the author was removed from
    * the archive.
    *
    * @internal

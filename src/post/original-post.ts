@@ -94,7 +94,7 @@ export interface EditControls {
   readonly edits_remaining: number;
 }
 
-/** An entry of `matching_rules`. It has the same form in both formats. Old posts have no ids in it. */
+/** An entry of `matching_rules`. It has the same form in both formats. In old posts, it has no id. */
 export interface PostMatchingRule {
   readonly tag: string | null;
   readonly id?: string | undefined;

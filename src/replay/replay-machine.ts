@@ -76,7 +76,7 @@ interface MachineOptions {
 }
 
 /**
- * The maximum number of connections and waits that `leftMs` simulates. If more are left, it gives no
+ * The maximum number of connections and waits that `leftMs` simulates. If more are left, `leftMs` returns no
  * estimate.
  */
 const MAX_STEPS = 2_000;
@@ -325,8 +325,8 @@ export class ReplayMachine {
     const youngest = floorTo(MINUTE, now - youngestToMs - this.#youngMargin);
     const asked = this.#open.map(range => {
       const full = Math.min(range.to, range.from + this.#chunk);
-      // A range may not be shorter than this. Otherwise, many requests for a few recent minutes each would
-      // use up the connections.
+      // The requested range reaches at least to `minTo`. Otherwise, many requests for a few recent minutes
+      // each would use up the connections.
       const minTo = Math.min(full, range.from + firstChunkMs);
       const at = Math.max(range.from + youngestFromMs, minTo + youngestToMs) + this.#youngMargin;
       return { from: range.from, to: Math.min(full, Math.max(youngest, minTo)), at, range };

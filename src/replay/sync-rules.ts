@@ -165,7 +165,7 @@ async function validate(
 
 /**
  * Returns no results if the response shows that the service lacks the undocumented validation call. The rules
- * are then added without validation.
+ * are then added without validation. Throws any other error.
  */
 function withoutValidation(error: unknown): [] {
   if (error instanceof DataError || (error instanceof HttpError && error.status === 404)) return [];

@@ -338,7 +338,7 @@ export class PostInBytes {
 }
 
 /**
- * Parses a value as if it were the `matching_rules` of a post. `parsePost` then makes the ids in it exact,
+ * Parses a value as if it were the `matching_rules` of a post, so that `parsePost` makes the ids in it exact,
  * such as the ids of mentions and media.
  */
 function parsed(value: Buffer): unknown {

@@ -41,8 +41,8 @@ export function nextIfNo(jump: number): number {
 }
 
 /**
- * Compiles a rule. Each question interns its term in the lexicon. When the program is no longer used, the
- * terms must be released.
+ * Compiles a rule. Each question interns its term in the lexicon. The caller must release the terms when the
+ * program is no longer used.
  */
 export function compileProgram(tree: RuleNode, lexicon: Lexicon, dialect: Dialect): RuleProgram {
   const assembler = new Assembler(lexicon, dialect);
