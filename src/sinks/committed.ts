@@ -37,16 +37,16 @@ interface CommitOptions<Tx> {
    */
   readonly save: (text: string, tx: Tx) => unknown;
   /**
-   * Makes either everything that `work` does durable, or nothing. Begin a transaction, await `work(tx)`, and
-   * commit; if `work` fails, roll back and throw its error. The other functions get `tx`. After a rollback,
-   * you may call `work` again, which writes all rows again. If more than `rows` rows arrived without a
-   * cursor, they were written in parts that are no longer in memory. A second call then throws a
-   * `StorageError`, and nothing is committed.
+   * Runs `work` in a transaction, so that either everything that `work` does becomes durable, or nothing.
+   * Begin a transaction, await `work(tx)`, and commit; if `work` fails, roll back and throw its error. The
+   * other functions get `tx`. After a rollback, you may call `work` again, which writes all rows again. If
+   * more than `rows` rows arrived without a cursor, they were written in parts that are no longer in memory.
+   * A second call then throws a `StorageError`, and nothing is committed.
    *
-   * Without this option, `save` is called before and after the rows are written. The first string names the
-   * rows. After a failure, `write` gets rows again that may already be in the target. They have the same
-   * `token` as before, and `again` is set. `write` must then skip or replace existing rows. The source must
-   * deliver the same rows again, as searches, stored files and jobs do.
+   * Without this option, `save` is called before and after the rows are written. The first string records
+   * which rows are about to be written. After a failure, `write` gets rows again that may already be in the
+   * target. They have the same `token` as before, and `again` is set. `write` must then skip or replace
+   * existing rows. The source must deliver the same rows again, as searches, stored files and jobs do.
    */
   readonly transaction?: ((work: (tx: Tx) => Promise<void>) => unknown) | undefined;
   /**
@@ -72,8 +72,7 @@ interface CommitOptions<Tx> {
    */
   readonly retries?: number | undefined;
   /**
-   * The maximum wait before the first retry, in milliseconds. With each retry, the maximum doubles, up to 30
-   * s.
+   * The maximum wait before the first retry, in milliseconds. Each retry doubles the maximum, up to 30 s.
    * @default 1000
    */
   readonly retryWaitMs?: number | undefined;
@@ -124,7 +123,9 @@ export interface EncodedCommittedOptions<T, Tx = void> extends CommitOptions<Tx>
   readonly workers?: number | undefined;
 }
 
-/** The result of `committed`. It includes what earlier runs have written, if this run has resumed them. */
+/**
+ * The result of `committed`. If this run has resumed earlier runs, it includes what those runs have written.
+ */
 export interface Committed {
   readonly rows: number;
   /**

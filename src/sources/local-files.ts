@@ -145,7 +145,7 @@ type KeyOf = (file: LocalFile) => string;
 
 interface Selection {
   readonly matches: (name: string) => boolean;
-  /** Whether to read files that match even if they are checkpoints. */
+  /** Whether to also read checkpoints that match. */
   readonly checkpoints: boolean;
   readonly shard: Shard | undefined;
   readonly incremental: boolean;
@@ -241,7 +241,11 @@ type ReadFile = number | readonly [size: number, modifiedMs: number];
 
 type FilesRead = Map<string, ReadFile>;
 
-/** @throws OptionError if the cursor is damaged, or if a different source created it. */
+/**
+ * Returns the files that earlier runs have read, as the cursor records them.
+ *
+ * @throws OptionError if the cursor is damaged, or if a different source created it.
+ */
 function filesRead(resume: Cursor | undefined, roots: readonly string[]): FilesRead {
   if (resume === undefined) return new Map();
   const { source, read } = JSON.parse(JSON.stringify(resume));

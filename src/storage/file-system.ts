@@ -45,7 +45,7 @@ export const nodeFileSystem: FileSystem<node.FileHandle> = node;
 
 /**
  * Writes all of `bytes`. A single call may write fewer bytes if the disk is nearly full, so this repeats the
- * call until all are written.
+ * call until all bytes are written.
  */
 export async function writeAll(file: OpenFile, bytes: Uint8Array, position: number): Promise<void> {
   let done = 0;

@@ -62,7 +62,10 @@ async function makeOne(fs: FileSystem, folder: string, mode?: number): Promise<v
   }
 }
 
-/** `lstat` follows a symbolic link to a folder only because the path ends in a separator. */
+/**
+ * Returns whether a path is a folder, or a symbolic link to a folder. `lstat` follows such a link only
+ * because the path ends in a separator.
+ */
 async function isFolder(fs: FileSystem, folder: string): Promise<boolean> {
   try {
     return (await fs.lstat(folder + path.sep)).isDirectory();

@@ -24,11 +24,11 @@ const byFolder = new Map<string, InProcess>();
 
 /**
  * An LMDB database that keeps working after a write has failed. If LMDB cannot write the meta page of a
- * transaction, it refuses all later calls. The package `lmdb` then waits forever for the next transaction, and
- * for the database to close.
+ * transaction, it refuses all later calls. The package `lmdb` then waits forever for the next transaction,
+ * and for the database to close.
  *
- * Therefore, all transactions of one turn of the event loop are written together. Later transactions wait for
- * them. After a failure, the database is reopened.
+ * To avoid this, a write starts only when the previous write has ended. Each write has all transactions that
+ * are waiting at its start. After a failure, the database is reopened.
  */
 export class LmdbDatabase {
   readonly #folder: string;

@@ -56,9 +56,9 @@ const MAX_POLL_MS = 250;
 const MAX_RECOVERY_DEPTH = 5;
 
 /**
- * Takes the lock at a path, or throws if another process holds it. Takes over the lock of a killed process. If
- * this process can check that the holder is dead, it takes over immediately. Otherwise, it waits until nothing
- * was written to the lock file for 10 s.
+ * Takes the lock at a path, or throws if another process holds it. Takes over the lock of a killed process.
+ * If this process can check that the holder is dead, it takes over immediately. Otherwise, it waits until
+ * nothing has been written to the lock file for 10 s.
  *
  * @throws StorageError
  */

@@ -57,9 +57,9 @@ export function hasLmdb(folder: string): boolean {
 }
 
 /**
- * Creates an empty database under a temporary name, and renames it once it is on disk. LMDB itself does not
- * sync a new file before the first transaction. If the power fails before then, LMDB refuses the incomplete
- * file. Another process may create the database at the same time.
+ * Creates an empty database in a temporary folder, and links its file to the final name once it is on disk.
+ * LMDB itself does not sync a new file before the first transaction. If the power fails before then, LMDB
+ * refuses the incomplete file. If another process creates the database first, that database is kept.
  */
 async function create(lmdb: Lmdb, folder: string): Promise<void> {
   const aside = await mkdtemp(path.join(folder, 'new-'));

@@ -111,7 +111,10 @@ function columnProblem(column: unknown): string | undefined {
     : `has an unknown member \`${unknown}\` of ${called}; known are name, type, meaning and value`;
 }
 
-/** Finds a column whose name differs from an earlier name at most in case, because SQL ignores case. */
+/**
+ * Returns why column names clash; `undefined` if they do not. Two names clash if they differ at most in case,
+ * because SQL ignores case.
+ */
 function clash(columns: CheckedColumns): string | undefined {
   const seen = new Map<string, string>();
   for (const { name } of columns) {

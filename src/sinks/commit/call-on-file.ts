@@ -37,7 +37,7 @@ export const ON_FILE_OPTIONS = {
 
 /**
  * Calls `onFile` for finished files, and `record` with the result of each call as JSON. After the first
- * error, starts no more calls, waits for the running calls, and throws the error.
+ * error, it starts no more calls, waits for the running calls, and throws the error.
  */
 export type CallOnFile = (
   files: readonly WrittenFile[],

@@ -45,7 +45,7 @@ export interface CheckpointStore {
   /**
    * Replaces the whole checkpoint.
    *
-   * @param advice What happens if the script is run again. The text is appended to error messages.
+   * @param advice Tells the user what happens if the script is run again. Error messages end with this text.
    * @throws StorageError if writing fails, or if another run has taken over the checkpoint.
    */
   replace(content: Omit<CheckpointText, 'owner'>, advice: string): Promise<void>;
@@ -136,8 +136,8 @@ export async function readCheckpoint(
 ): Promise<Checkpoint | undefined> {
   let text: string;
   try {
-    // The path must not be a symbolic link. Otherwise, the next commit would replace the link instead of the
-    // file to which the link points.
+    // `regularStatus` refuses a symbolic link. Otherwise, the next commit would replace the link instead of
+    // the file that the link points to.
     if ((await regularStatus(fs, file)) === undefined) return undefined;
     text = await fs.readFile(file, 'utf8');
   } catch (error) {

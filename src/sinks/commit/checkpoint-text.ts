@@ -31,8 +31,8 @@ export interface CommittedFile extends FileCounts {
    */
   readonly branch?: number | typeof DAMAGED | undefined;
   /**
-   * Set for a file of damaged records. Records from this byte offset on come after the cursor, so the next
-   * run may report them again.
+   * The byte offset from which the records come after the cursor. The next run may report these records
+   * again. Set only for a file of damaged records.
    */
   readonly settled?: number | undefined;
   /**
@@ -206,7 +206,10 @@ export interface Pending {
   readonly isLast: boolean;
 }
 
-/** Equal values give equal strings. */
+/**
+ * Prints the checkpoint of `committed` as text. Equal checkpoints give equal text, so a retry recognises the
+ * text of its previous attempt.
+ */
 export function printSaved(
   { state, id, commits, rows, cursor, pending, completed, files }: Saved,
   owner: CheckpointOwner,

@@ -60,8 +60,8 @@ export class CommitRetries {
   }
 
   /**
-   * Adds advice to an error that the caller's functions have thrown. Errors of Millrace, abort reasons and
-   * programming errors are returned unchanged.
+   * Adds advice to an error that the caller's functions have thrown. Returns errors of Millrace and
+   * programming errors unchanged. If the run was aborted, returns the reason of the abort instead.
    */
   failure(doing: string, error: unknown): unknown {
     const { signal } = this.#run;

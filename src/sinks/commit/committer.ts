@@ -32,7 +32,7 @@ export interface CommitterOptions {
   readonly before: Checkpoint | undefined;
   /** The signal fires when the run ends. It also ends calls of `onFile`. */
   readonly signal?: AbortSignal | undefined;
-  /** Called with the error of a commit, which ends the run. */
+  /** Called if a commit fails. Ends the run with the error of the commit. */
   fail(error: unknown): void;
 }
 
@@ -76,9 +76,9 @@ export class Committer {
   }
 
   /**
-   * Returns whether a commit is due. This is the case if the store is full. It is also the case if each member
-   * has waited long enough or has a full file. If the store is full, or if a member commits at every cursor,
-   * first waits for the previous commit.
+   * Returns whether a commit is due. A commit is due if the store is full, or if each member has waited long
+   * enough or has a full file. If the store is full, or if a member commits at every cursor, first waits for
+   * the previous commit.
    */
   async due(): Promise<boolean> {
     if (this.#waitsForLast) await this.#pending;
@@ -215,7 +215,7 @@ export class Committer {
     }));
     for (const { outputs } of members) if (outputs.endsFiles) await outputs.nameFiles();
     // At most a quarter of the time is spent on commits, even if the disk is slow or the state is large. This
-    // limit does not apply if only rows are committed.
+    // limit does not apply if only rows are committed, or if a member commits at every cursor.
     const now = performance.now();
     this.#last = started;
     const isLimited = members.length > 0 && !this.#atEach;

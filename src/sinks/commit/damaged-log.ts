@@ -198,7 +198,7 @@ export function checkDamaged(call: string, damaged: string): void {
 
 /**
  * The maximum number of records to remember, so that a record that several branches report is logged once. If
- * one branch is further ahead of another than this, a record may be logged twice.
+ * one branch reports more records than this ahead of another branch, a record may be logged twice.
  */
 const MAX_REPORTED = 50_000;
 

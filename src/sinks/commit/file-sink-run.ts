@@ -50,7 +50,7 @@ export interface FileSinkConfig<T>
 
 interface RunOptions extends SharedOptions {
   readonly progress: Progress | undefined;
-  /** Whether the run has a checkpoint, so that it commits. */
+  /** Whether the run has a checkpoint, and therefore commits. */
   readonly commits: boolean;
   /** The log for items that cannot be written. If absent, the first such item ends the run. */
   readonly damaged: DamagedLog | undefined;

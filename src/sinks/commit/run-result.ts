@@ -16,8 +16,8 @@ export interface WrittenFile {
 }
 
 /**
- * The result of `files` or `stdout`. It includes what earlier runs have written, if this run has resumed
- * them.
+ * The result of `files` or `stdout`. If this run has resumed earlier runs, it includes what those runs have
+ * written.
  */
 export interface Written {
   /** The number of lines, one for each item. A post that is routed to two tags counts twice. */

@@ -26,10 +26,10 @@ interface BranchState {
 }
 
 /**
- * Commits several branches together, at a cursor of the input at which all branches have processed exactly the
- * same items. When a commit is due, a branch that reaches the next cursor waits there for the other branches.
- * An operator in a branch may hold items back or drop cursors, so that the branch skips that cursor. All
- * branches then wait at the next cursor of this branch instead.
+ * Commits several branches together, at a cursor of the input at which all branches have processed exactly
+ * the same items. When a commit is due, a branch that reaches the next cursor waits there for the other
+ * branches. If an operator in a branch holds items back or drops cursors, the branch may skip that cursor.
+ * All branches then wait at the next cursor of this branch instead.
  */
 export class TeeCommits {
   readonly #committer: Committer;

@@ -21,8 +21,8 @@ export interface WriteRange {
    */
   readonly token: string;
   /**
-   * Whether these rows were passed to `write` before, so that some or all of them may already be in the
-   * target. Always false with `transaction`, because failed transactions are rolled back.
+   * Whether these rows were passed to `write` before. Some or all of them may then already be in the target.
+   * Always false with `transaction`, because failed transactions are rolled back.
    */
   readonly again: boolean;
 }

@@ -99,9 +99,9 @@ export class UncommittedRows implements CheckpointStore {
     this.#progress = progress;
     this.#incremental = isIncremental(owner.flow);
     this.#broken = new LinkedAbort(signal);
-    // Without transactions, a retry must pass the same rows to `write` with the same token. A retry may divide
-    // encoded rows into different blocks. Only all rows of the commit together are the same, so a single call
-    // of `write` gets all of them.
+    // Without transactions, a retry must pass the same rows to `write` with the same token. A retry may
+    // divide encoded rows into different blocks, so only the rows of the whole commit are the same.
+    // Therefore, a single call of `write` gets all of them.
     const areWhole = options.encode !== undefined && options.transaction === undefined;
     const rows = areWhole ? Number.POSITIVE_INFINITY : options.rows;
     this.#target = new Target(
@@ -138,7 +138,7 @@ export class UncommittedRows implements CheckpointStore {
     const [first] = paths;
     if (first === undefined) return;
     const name = createHash('sha256').update(JSON.stringify(paths)).digest('hex').slice(0, 16);
-    // The lock file is in the last folder of the path whose name does not depend on items.
+    // The lock file is in the deepest folder of the path that does not depend on items.
     const file = path.join(path.dirname(`${first.split('{')[0]}x`), `.tee-${name}.lock`);
     await prepareFolder(fs, path.resolve(folder, file));
     this.#lock = { paths: lockPaths(file), lock: await takeLock(file, { fs }) };

@@ -79,7 +79,7 @@ export class FileHandles {
     }
   }
 
-  /** The file must not be in use. */
+  /** Closes a file if it is open. The file must not be in use. */
   async close(path: string): Promise<void> {
     const entry = this.#entries.get(path);
     this.#entries.delete(path);

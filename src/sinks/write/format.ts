@@ -79,8 +79,8 @@ export interface Encoder<Entry> {
   /** Whether `flush` must be called before anything else is added. */
   readonly full: boolean;
   /**
-   * Returns the next bytes of the file in chunks, which contain everything that was added since the last call.
-   * The caller owns their memory.
+   * Returns everything that was added since the last call, as the next bytes of the file, in chunks. The
+   * caller owns the memory of the chunks.
    */
   flush(): ByteChunks | Promise<ByteChunks>;
   end(): ByteChunks | Promise<ByteChunks>;

@@ -44,8 +44,8 @@ export class NumberedFiles {
   add(entry: FileEntry): void {
     const file = this.fileFor(entry.byteLength);
     file.add(entry);
-    // If a commit ends files, it is due when a file is full. The full file must therefore end now, instead of
-    // when the next item arrives.
+    // If each commit ends all files, a commit is due as soon as one file is full. That file must therefore
+    // end now, instead of when the next item arrives.
     if (this.#outputs.endsFiles && this.#isFull(file, 0)) this.#end(file);
   }
 

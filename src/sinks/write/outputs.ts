@@ -142,9 +142,9 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   /**
-   * Returns whether files should end, so that a commit is due. This is the case if a file has become full since
-   * the last `settle`. It is also the case if the files that still get items have the required number of items
-   * on average.
+   * Returns whether files should end, which makes a commit due. Files should end if one of them has become
+   * full since the last `settle`. They should also end if the files that still get items have the required
+   * number of items on average.
    */
   takeFilled(): boolean {
     const { wholeFiles } = this.#format;
@@ -182,8 +182,8 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   /**
-   * Queues items that occupy half of the memory for writing. Starts with the files that hold the most. Blocks
-   * with few items would take more space on disk and be slower to read.
+   * Queues items that occupy half of the memory for writing. Starts with the files that hold the most,
+   * because blocks with few items take more space on disk and are slower to read.
    */
   #flushLargest(): void {
     const files = Array.from(this.#changed).filter(({ heldBytes }) => heldBytes > 0);

@@ -90,8 +90,8 @@ export class PartFiles {
 
   /**
    * Locks the only output, so that a second run is refused. A checkpoint is locked in the same way. If there
-   * is no checkpoint and the paths depend on the items, two runs may both write. `#check` then ends the run
-   * whose part was replaced by the other run.
+   * is no checkpoint and the paths depend on the items, two runs may both write. If one run replaces a
+   * `.part` file of the other run, `#check` ends that other run.
    *
    * @throws StorageError if another run holds the lock.
    */
@@ -366,7 +366,7 @@ class OutputFolders {
     return made;
   }
 
-  /** Called when a file in the folder was created or renamed, so that the folder must be synced. */
+  /** Called when a file in the folder was created or renamed. The folder must then be synced. */
   changed(folder: string): void {
     this.#changed.add(folder);
   }

@@ -173,7 +173,7 @@ function writersOf(values: PostValues, format: Format) {
   const timeBytes = TIME_BYTES[format];
   const timeIn = format === 'original' ? createdAtIn : isoTimeIn;
 
-  /** Writes a string. If the string is empty, writes that there is no value. */
+  /** Writes a string. If the string is empty, writes an empty cell. */
   function writeText(out: CellWriter, value: number, entities = false): boolean {
     if (!isText(value)) return isNone(value) && writeNone(out);
     const start = startOf(value);
@@ -240,8 +240,8 @@ function writersOf(values: PostValues, format: Format) {
   }
 
   /**
-   * Reads each element of a list. Returns `false` if the value is not a list, if an element has the wrong
-   * type, or if `each` returns `false`.
+   * Reads each element of a list. A missing list has no elements. Returns `false` if the value is not a list,
+   * if an element has the wrong type, or if `each` returns `false`.
    */
   function readList(list: number, elements: Elements, each: () => boolean): boolean {
     if (isNone(list)) return true;
@@ -361,7 +361,10 @@ function fieldCells(values: PostValues, writers: Writers) {
 
   const firstElements = new Map<string, ReturnType<typeof firstElement>>();
 
-  /** Returns `undefined` if the first element of the list does not contain the field. */
+  /**
+   * Returns the path of a field within the first element of a list; `undefined` if the field is not in that
+   * element.
+   */
   function inFirst({ paths }: Field, list: string): string | undefined {
     const path = paths[format]?.places[0]?.join('.');
     const start = `${list}.${FIRST}.`;

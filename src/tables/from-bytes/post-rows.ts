@@ -35,6 +35,8 @@ export type OfPost<T> = (
 ) => T;
 
 /**
+ * Creates a function that parses a post in the content of a file, and returns the post's row.
+ *
  * @param call The name of the function that was called with the columns, for messages.
  * @throws DataError from the returned function, for a value that does not fit its column.
  */

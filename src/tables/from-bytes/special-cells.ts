@@ -39,8 +39,8 @@ export function specialCells(post: PostBytes): CellsOfColumns {
 
 /**
  * Returns the cell for the author of the post that this post replies to. In `activity_streams`, this author
- * must be looked up among the mentions. In that format, the cell writes only the empty value of posts that
- * are not replies, and the column's `value` function reads replies.
+ * must be looked up among the mentions. In that format, the cell writes only the empty cells of posts that
+ * are not replies. For replies, the column's `value` function is called instead.
  */
 function repliedAuthorCell(post: PostBytes): PostCell | undefined {
   const { format, find, fieldCell, isNone } = post;

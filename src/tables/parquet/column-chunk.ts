@@ -64,7 +64,7 @@ export interface ColumnsToEncode {
 
 let shared: ValueEncoder | undefined;
 
-/** @throws DataError if memory runs out. */
+/** Encodes each column as a column chunk. @throws DataError if memory runs out. */
 export function encodeChunks({ types, parts, compression }: ColumnsToEncode): ColumnChunk[] {
   shared ??= new ValueEncoder();
   const encoder = shared;
@@ -222,7 +222,7 @@ function characterEnd(text: Uint8Array): number {
 
 /**
  * Returns a string that is greater than or equal to the given one. If the string must be shortened, its last
- * ASCII character is incremented.
+ * ASCII character is incremented. Returns `undefined` if there is no such character.
  */
 function upperBound(text: Uint8Array): Uint8Array | undefined {
   if (text.length <= MAX_BOUND_BYTES) return text;

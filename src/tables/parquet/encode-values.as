@@ -74,8 +74,8 @@ function lengthOf(index: u32): u32 {
 }
 
 /**
- * Copies `length` bytes, rounded up to a multiple of 16. Both places must therefore have up to 15 more
- * bytes.
+ * Copies `length` bytes, rounded up to a multiple of 16. Both places therefore need up to 15 more bytes after
+ * them.
  */
 // @ts-ignore
 @inline
@@ -551,7 +551,8 @@ const MAX_TABLE_BITS: u32 = 14;
  */
 const FRAGMENT_BYTES: usize = 1 << 16;
 /**
- * Matches are not looked up this close to the end. Each look-up reads four bytes at once, and also reads ahead.
+ * Matches are not looked up within this many bytes of the end. Each look-up reads four bytes at once, and
+ * also reads ahead.
  */
 const SNAPPY_MARGIN: usize = 15;
 
@@ -582,8 +583,7 @@ function compress(start: usize, end: usize, to: usize): usize {
   let emitted = start;
   let position = start + 1;
   while (position <= limit) {
-    // The steps become longer as long as nothing matches. Data that does not compress is thus processed
-    // quickly.
+    // The steps grow while nothing matches. Data that does not compress is thus processed quickly.
     let skip: usize = 32;
     let candidate = start;
     for (;;) {

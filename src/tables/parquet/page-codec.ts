@@ -11,7 +11,10 @@ const compressZstd = zstd && ((page: Uint8Array) => zstd.zstdCompressSync(page))
 interface PageCodec {
   /** The value for this compression in the enumeration `CompressionCodec` of Parquet. */
   readonly number: number;
-  /** Compresses a page in the memory of the page's encoder. Absent for files without compression. */
+  /**
+   * Compresses a page in the memory of the page's encoder. Absent for files without compression, and if this
+   * version of Node does not support the compression.
+   */
   readonly compress: ((page: Uint8Array, encoder: ValueEncoder) => Uint8Array) | undefined;
 }
 

@@ -32,7 +32,11 @@ export function itemToAdd(item: unknown, origin: string | undefined): ItemToAdd 
   return { item, origin, byteLength: 0 };
 }
 
-/** @throws DataError from the returned function, like `rowReader`. */
+/**
+ * Creates a function that adds the row of an item to a block.
+ *
+ * @throws DataError from the returned function, like `rowReader`.
+ */
 export function rowAdder(columns: CheckedColumns, invalid: InvalidValues): RowAdder {
   const read = rowReader('parquet', columns, invalid);
   const none = new RowBlockBuilder(columns.map(({ type }) => type));
@@ -55,8 +59,8 @@ interface RowGroup {
 }
 
 /**
- * The default for the maximum number of rows in a row group. With smaller row groups, readers can skip less of
- * a file at once. Larger row groups may not fit in memory until they are encoded.
+ * The default for the maximum number of rows in a row group. With smaller row groups, readers can skip less
+ * of a file at once. Larger row groups may not fit in memory while their rows wait to be encoded.
  */
 export const ROW_GROUP_ROWS = 100_000;
 

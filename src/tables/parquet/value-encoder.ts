@@ -236,7 +236,10 @@ export class ValueEncoder {
     return this.#bytes.subarray(to, end);
   }
 
-  /** Returns whether most values in a sample of the column are distinct. */
+  /**
+   * Returns whether the distinct values in a sample of the column take more than `MAX_SAMPLE_RATIO` of its
+   * bytes.
+   */
   #differs(): boolean {
     const exports = this.#exports;
     this.#reserve(this.#free);
