@@ -92,8 +92,8 @@ export interface KillUntilDone {
   /** After this many kills, the next process runs to its end. @default any number */
   readonly maxKills?: number | undefined;
   /**
-   * Resolves when the process is ready. The random time until its kill starts then. @default when
-   * the script has printed `started`
+   * Resolves when the process is ready. Only then does the random time until its kill start.
+   * @default when the script has printed `started`
    */
   begun?(child: KilledChild): Promise<unknown>;
   attempt?(end: () => Promise<Ended>): Promise<Ended>;

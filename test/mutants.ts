@@ -16,7 +16,10 @@ const HELP = `npm run mutants -- [TEXT...] [--sample N] [--seed N]
   --seed N    which ones; a random seed by default
   --no-control  skips the run of all tests without a mistake
 `;
-/** Ends tests that hang because of a mistake. The tests of a folder need much less time. */
+/**
+ * The time limit for a run of tests, which a mistake can cause to hang. The tests of a folder need
+ * much less time.
+ */
 const LIMIT_MS = 1_200_000;
 
 const root = path.resolve(import.meta.dirname, '..');

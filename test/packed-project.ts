@@ -12,7 +12,7 @@ export const modules = path.join(root, 'node_modules');
 export const TSC = path.join(modules, 'typescript-7/bin/tsc');
 
 export interface PackedProject {
-  /** The folder, which must be removed after the tests. */
+  /** The temporary folder. The caller must remove it after the tests. */
   readonly folder: string;
   /**
    * A folder inside `folder` with the packed library in its `node_modules`, as after `npm install`.
@@ -21,10 +21,10 @@ export interface PackedProject {
 }
 
 /**
- * Installs the packed library. Its dependencies are those of this checkout. MILLRACE_PACKED is the
+ * Installs the packed library. It uses the dependencies of this checkout. MILLRACE_PACKED is the
  * path of a package that `npm run check` has packed. If it is not set, builds and packs the
- * library. In this case, the package has declarations only with `hasTypes`, because they take most
- * of the time.
+ * library. In this case, the package has declarations only with `hasTypes`, because building them
+ * takes most of the time.
  */
 export async function packedProject({
   hasTypes = false,

@@ -11,7 +11,7 @@ function textOf(node: ts.Node): string | undefined {
   return node.head.text + node.templateSpans.map(({ literal }) => `…${literal.text}`).join('');
 }
 
-/** A message is a string of at least three words. */
+/** Returns the messages in a node. A message is a string of at least three words. */
 function messagesIn(node: ts.Node): readonly string[] {
   const text = textOf(node)?.replaceAll(/\s+/g, ' ').trim();
   const own = text !== undefined && /\p{L} \S+ \p{L}/u.test(text) ? [text] : [];

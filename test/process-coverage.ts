@@ -182,7 +182,9 @@ export interface Totals {
   readonly functions: Ran;
 }
 
-/** A line counts as run if a statement that starts on it has run. */
+/**
+ * Returns the totals of all files. A line counts as run if a statement that starts on it has run.
+ */
 export function totalsOf(files: readonly FileCoverage[]): Totals {
   const ranOf = (counts: readonly number[]): Ran => ({
     all: counts.length,

@@ -14,7 +14,7 @@ export const compilerOptions = ts.parseJsonConfigFileContent(config, ts.sys, roo
 /** A cache of parsed files by path, because parsing the library and its types takes seconds. */
 const parsed = new Map<string, ts.SourceFile | undefined>();
 
-/** Files that are in `texts` need not exist on disk. */
+/** Creates a program. Files that are in `texts` need not exist on disk. */
 export function programOf(
   files: readonly string[],
   texts: ReadonlyMap<string, string> = new Map(),

@@ -5,7 +5,8 @@ import { LOGIN } from './login.js';
 import { temporaryFolder } from './temporary-folder.js';
 import { unchecked } from './unchecked.js';
 
-// Nothing listens at this address, so a call that sends a request fails with another error.
+// Nothing listens at this address, so a call that sends a request does not fail with an
+// `OptionError`.
 const url = 'http://127.0.0.1:1';
 const acme = millrace.account(
   {

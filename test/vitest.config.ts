@@ -67,7 +67,8 @@ export default defineConfig(({ mode }) => {
     test: {
       globalSetup: ['test/compile-sources.ts'],
       // Many tests wait for sockets and child processes. With one worker for each core, cores would
-      // sometimes be idle. Servers and browsers, which `npm test` skips, are waited for most.
+      // sometimes be idle. The tests that wait most use servers and browsers, and `npm test` skips
+      // them.
       maxWorkers: os.availableParallelism() + (suite === 'everyday' ? 1 : 2),
       // With the default of 16 MiB, collecting young objects takes 6 % more of the CPU time.
       execArgv: ['--max-semi-space-size=64'],

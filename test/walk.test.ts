@@ -38,8 +38,8 @@ beforeAll(async () => {
   const modules = path.join(root, 'node_modules');
   await symlink(path.join(modules, 'tsx'), path.join(project, 'node_modules/tsx'));
   await symlink(path.join(modules, '.bin/tsx'), path.join(commands, 'tsx'));
-  // Replaces `npx` by a script that starts installed commands directly, because `npx` takes a second
-  // for each call. `package.test.ts` tests the real `npx`.
+  // Replaces `npx` with a script that starts installed commands directly, because `npx` takes a
+  // second for each call. `package.test.ts` tests the real `npx`.
   const npx = path.join(project, 'bin/npx');
   await mkdir(path.dirname(npx));
   const script = 'command=$1; shift; exec env npm_command=exec "node_modules/.bin/$command" "$@"';

@@ -7,7 +7,8 @@ import { LOGIN } from './login.js';
 import { temporaryFolder } from './temporary-folder.js';
 import { unchecked } from './unchecked.js';
 
-// Nothing listens at this address, so a call that sends a request fails with another error.
+// Nothing listens at this address, so a call that sends a request does not fail with an
+// `OptionError`.
 const url = 'http://127.0.0.1:1';
 const acme = millrace.account(
   {
@@ -76,11 +77,11 @@ interface Stage {
    * call is valid.
    */
   readonly needs?: string;
-  /** Wrong arguments. For each list, the option that the error names. */
+  /** Lists of wrong arguments, each with the option that the error names. */
   readonly wrong: readonly (readonly [args: readonly unknown[], option: string])[];
   /** Valid arguments. Only for operators and sinks. */
   readonly right?: () => readonly unknown[];
-  /** The items that the stage accepts. Any other item ends the run with a `DataError`. */
+  /** The end of the error for an item of another kind. Only given if no operator would help. */
   readonly reads?: readonly ItemName[];
   /** The end of the error for an item of another kind. Only if no operator would help. */
   readonly refusal?: string | RegExp;

@@ -54,7 +54,7 @@ describe('a response', () => {
     const body = answer.body[Symbol.asyncIterator]();
     await body.next();
     send(', continued');
-    // The server writes to its socket in the next tick.
+    // Waits until the next tick, in which the server writes to its socket.
     await new Promise<void>(resolve => process.nextTick(resolve));
     const until = performance.now() + 700;
     while (performance.now() < until);

@@ -65,7 +65,9 @@ const SOURCES: Record<string, (acme: Account, folder: string) => Flow<unknown>> 
     replay(acme, { streamType: 'firehose', fromDate, incremental: true, folder, onGap }),
 };
 
-/** Runs two incremental searches, 4 hours apart. Each has a new account, as in a new process. */
+/**
+ * Runs an incremental source twice, 4 hours apart. Each run has a new account, as in a new process.
+ */
 async function twoRuns(source: (typeof SOURCES)[string], skewMs?: number) {
   const folder = await temporaryFolder();
   const slept: number[] = [];

@@ -53,8 +53,8 @@ export interface ChaosOptions {
 
 /**
  * These faults isolate a leader. After it rejoins, the replicas of nats-server 2.9 may stay
- * different, and acknowledged messages are lost. The consumers must then report exactly the lost
- * messages.
+ * different, and acknowledged messages are then lost. The test expects that the consumers report
+ * exactly the lost messages.
  */
 const LOSING: readonly Fault[] = ['freeze', 'partition'];
 
@@ -113,7 +113,7 @@ export async function chaos(options: ChaosOptions): Promise<Readonly<Record<stri
     signal.throwIfAborted();
     throw error;
   } finally {
-    // If a check fails, the scripts are still running, so this ends them.
+    // Ends the scripts, which are still running if a check has failed.
     over.abort();
   }
   const written = readPosts(...run.outputs);
@@ -254,7 +254,7 @@ class Run {
     this.#options.signal.throwIfAborted();
   }
 
-  /** Removes duplicates: a consumer that was killed may have reported a gap twice. */
+  /** Returns each reported gap once. A consumer that was killed may have reported a gap twice. */
   async gaps(): Promise<readonly JetStreamGap[]> {
     const files = this.outputs.map(out => readFile(gapsOf(out), 'utf8').catch(() => ''));
     const lines = (await Promise.all(files)).join('').split('\n');

@@ -7,7 +7,7 @@ export type ConnectingJson = readonly [
 
 /**
  * Opens a connection with the reconnect options that the JetStream page recommends. With these,
- * only `maxOutageMs` ends a run. The function has a `toJSON` that returns its arguments.
+ * only `maxOutageMs` ends a run. `toJSON` returns the arguments of `connecting`.
  */
 export interface Connecting {
   (): Promise<NatsConnection>;

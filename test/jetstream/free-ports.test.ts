@@ -5,7 +5,7 @@ import { spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 import { freePorts } from './free-ports.js';
 
-// Found when a restarted node found its port in use.
+// Found because the port of a restarted node was in use.
 it('concurrent processes never get the same free port', async () => {
   const script = compiled(path.join(import.meta.dirname, 'free-ports-child.ts'));
   const own = await freePorts(150);

@@ -235,7 +235,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     await using node = await startNode();
     await publish(node, 100);
     await manageStreams(node, manager => manager.streams.purge('posts'));
-    // There are 100 posts, and one message for each of the four subjects.
+    // There were 100 posts, and one message without posts for each of the four subjects.
     await expect(readAll(node)).rejects.toMatchObject({
       missing: ['posts.*: sequences 1 to 104'],
     });

@@ -58,8 +58,8 @@ const FROM: Wrong = {
 };
 
 /**
- * Returns options of which one has a wrong value. The name `create.maxBytes` means the member
- * `maxBytes` of `create`.
+ * Returns options with one wrong value. The name `create.maxBytes` means the member `maxBytes` of
+ * `create`.
  */
 function wrongOptions(option: string, value: unknown): object {
   const [group = '', member] = option.split('.');

@@ -58,8 +58,8 @@ const sent = fc.array(
 );
 
 /**
- * Simulates the servers. `stored` lists every message that has arrived, even if the servers have
- * then lost it. `stream` lists what readers find, including copies.
+ * Simulates the servers. `stored` lists every message that has arrived, even if the servers lost it
+ * later. `stream` lists what readers find, including copies.
  */
 function streamOf(all: readonly Sent[]) {
   const next = KEYS.map(() => 0);
@@ -224,7 +224,7 @@ describe('LostAndRepeated, which detects lost and repeated messages,', () => {
     positions.skip();
     admits(positions, { ...at, position: 0, acknowledged: 0 });
     positions.skip();
-    // The stream had the message at position 6 before this one, and has dropped it.
+    // The stream received the message at position 6 before this message, but has dropped it.
     admits(positions, { ...at, position: 5, acknowledged: 4 });
     admits(positions, { ...at, position: 7, acknowledged: 7 });
     expect(positions.takeLost()).toEqual([]);

@@ -35,7 +35,7 @@ class Bucket {
     },
   });
 
-  /** Writes like another process, which does not check the revision. */
+  /** Writes as another process would, without checking the revision. */
   overwrite(changes: object): void {
     this.#values.push(JSON.stringify({ ...this.last, ...changes }));
   }

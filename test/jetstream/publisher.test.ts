@@ -125,8 +125,8 @@ describe.skipIf(!hasNatsServer)(
         );
         await expect(running).rejects.toThrow('killed');
       }
-      // By now, the servers have forgotten the id of the second message, so they would not drop a
-      // duplicate.
+      // After this wait, the servers have forgotten the id of the second message, so they would not
+      // drop a duplicate.
       await wait(1500);
       await pipeline(
         twoPosts(() => {}),

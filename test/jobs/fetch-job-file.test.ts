@@ -9,7 +9,10 @@ import { download, running, start, stopServersAfterTests } from './local-job-fil
 
 stopServersAfterTests();
 
-/** For every second file, replaces the replies to the first `times` requests. */
+/**
+ * For every second file, replaces the replies to the first `times` requests. Returns the segments
+ * of these files.
+ */
 function plant(served: JobServer, times: number, fault: (file: Buffer) => Reply): string[] {
   const hit = served.files.filter((_, index) => index % 2 === 1);
   for (const { segment } of hit)

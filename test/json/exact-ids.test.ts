@@ -6,7 +6,7 @@ import { jsonLike, jsonObject, jsonValue } from '../post/arbitrary-json.js';
 import { printJson, style, type Value } from '../post/print-json.js';
 import { bySuite } from '../suite.js';
 
-/** Ids and long integers become strings of digits. */
+/** Converts ids and long integers to strings of digits, and all other bigints to numbers. */
 function exactly(value: Value, key?: string): unknown {
   if (typeof value === 'bigint') {
     const digits = String(value);

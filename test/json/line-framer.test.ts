@@ -77,7 +77,7 @@ async function framed(blocks: readonly Buffer[], separator: Separator): Promise<
   return found;
 }
 
-/** Splits a line only with `JSON.parse`, to get the expected result. */
+/** Splits a line into the expected records. Uses only `JSON.parse` to find their ends. */
 function split(text: string, line: number, lineAt: number): Found[] {
   const found: Found[] = [];
   const space = /^[ \t\n\r]*/;

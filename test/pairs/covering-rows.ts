@@ -176,8 +176,8 @@ export function conflictOf(
 }
 
 /**
- * Returns a row that contains both values, or undefined if no attempt has succeeded. The keys are
- * chosen in random order. Each key gets the value that covers most new pairs.
+ * Returns a row that contains both values, or undefined if no attempt has succeeded. Chooses the
+ * keys in random order, and gives each key the value that covers the largest number of new pairs.
  */
 function rowWith(
   pair: Pair,

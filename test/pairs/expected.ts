@@ -91,7 +91,7 @@ const STAGES = {
   },
 } satisfies Record<string, Stage>;
 
-/** Also passed to the `filter` under test, so that both keep the same posts. */
+/** Returns whether `filter` keeps a post. The `filter` under test calls this function, too. */
 export function isKept(id: string): boolean {
   return !id.endsWith('3');
 }

@@ -9,7 +9,10 @@ export const JOB_FILES = 4;
 
 const signal = { ...unset, given: is(0) };
 
-/** The values to try for the options of `jobs.run` and `jobs.download`. A test fails if an option is missing here. */
+/**
+ * The values to try for the options of `jobs.run` and `jobs.download`. A test fails if an option is
+ * missing here.
+ */
 export const JOB_VALUES: ValuesOfStages = {
   flow: {
     // What happens to the folder after a download is stopped and before the next one starts.

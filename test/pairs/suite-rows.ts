@@ -13,8 +13,8 @@ const SEED = isNightly ? (propertySeed(process.env.MILLRACE_SEED) ?? Date.now())
 export const STOPPED_RUNS = 2;
 
 /**
- * Combinations of options that together cover all pairs of values, and the ones that the suite
- * runs. The everyday suite runs every fourth combination.
+ * Combinations of options that together cover all pairs of values. `tried` contains the
+ * combinations that the suite runs. The everyday suite runs every fourth one.
  */
 export interface SuiteRows extends Covering {
   readonly tried: readonly { readonly row: Row; readonly number: number }[];

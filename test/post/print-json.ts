@@ -54,8 +54,8 @@ function isList(value: Value): value is readonly Value[] {
 }
 
 /**
- * Existing escapes stay unchanged. Either both halves of a surrogate pair are escaped, or none of
- * them.
+ * Escapes some of the characters. Keeps existing escapes. Escapes either both halves of a surrogate
+ * pair or neither.
  */
 function escapeSome(json: string, random: () => number): string {
   return json.replace(/\\u[0-9a-f]{4}|\\.|[^"]/gsu, unit => {

@@ -97,7 +97,10 @@ describe('the next step of the replay state machine', () => {
   });
 });
 
-/** All connections complete and take no time. */
+/**
+ * Runs a replay whose connections all complete and take no time. Returns the number of connections
+ * and how long the replay has waited.
+ */
 function completed(minutes: number, machine = machineOf(pastOf(minutes))) {
   let now = NOW;
   const connects: number[] = [];

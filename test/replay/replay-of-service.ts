@@ -10,7 +10,7 @@ export let folder: string;
 
 let addresses: Awaited<ReturnType<Service['start']>>;
 
-/** When the account waits, the service's clock advances. */
+/** Creates an account whose waits advance the service's clock. */
 export function acme(options: Partial<AccountOptions> = {}): Account {
   return account({ ...addresses, timing: timingOf(service), ...options });
 }

@@ -33,8 +33,8 @@ export function acme(options: Partial<AccountOptions> = {}): Account {
 }
 
 /**
- * Waits advance the clock. The only thing that the process shares with earlier processes is the
- * wall clock.
+ * Creates the timing of a new process, whose waits advance the clock. The process shares only the
+ * wall clock with earlier processes.
  */
 export function timingOfProcess(clock: { now: number }): Timing {
   const started = clock.now;

@@ -118,7 +118,7 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
       faults++;
       return { status: 200, posts: sent.slice(0, whole(0, count)), end: undefined } as const;
     }
-    // A post is lost in transfer although the connection ends cleanly.
+    // Sometimes drops posts in transfer although the connection ends cleanly.
     if (chance(faultiness * 0.1) && count > 0) sent = sent.filter((_, index) => index % 7 !== 3);
     const told = { activityCount: chance(faultiness * 0.05) ? count + 1 : count };
     const incomplete = stop < range.to;
@@ -208,7 +208,10 @@ const receivedOf = (posts: readonly Post[]) => ({
   bytes: POST_BYTES * posts.length,
 });
 
-/** One in ten posts has a time outside of the minute in which it is delivered. */
+/**
+ * Returns the posts that the stream delivers in each minute. The time of one in ten posts is
+ * shifted, so that it may be outside of this minute.
+ */
 function postsOf(window: Window, random: () => number): Map<number, Post[]> {
   const posts = new Map<number, Post[]>();
   let id = 1_700_000_000_000_000_000n;

@@ -21,8 +21,8 @@ export interface RuleVocabulary {
 }
 
 /**
- * Generates rule trees in which every position is 0. If a tree is printed and parsed, the result is
- * the same tree.
+ * Generates rule trees in which every position is 0. Printing and parsing a tree changes only the
+ * positions.
  */
 export function arbitraryRule(vocabulary: RuleVocabulary = {}): fc.Arbitrary<RuleNode> {
   const clause = arbitraryClause(vocabulary);

@@ -93,7 +93,10 @@ function tokenOf({ params }: Received, offset: number): string {
   return Buffer.from(JSON.stringify([offset, asText(rest)])).toString('base64');
 }
 
-/** A token is valid only if all other parameters are unchanged. */
+/**
+ * Returns the offset of the page that a token requests. Returns undefined if the token is invalid,
+ * because another parameter has changed.
+ */
 function placeOf({ params }: Received, next: string | undefined): number | undefined {
   if (next === undefined) return 0;
   const { next: _next, ...rest } = params;

@@ -101,7 +101,10 @@ function maxOf(call: string): number {
   return STREAMS.includes(call) ? MAX_STREAM_MIB : MAX_MIB;
 }
 
-/** Creating the file is fast, because all blocks of filler are equal. */
+/**
+ * Returns a gzip file that contains `start` and `mebibytes` MiB of `filler`. This is fast, because
+ * all blocks of filler are equal.
+ */
 function bomb(start: string, filler: string, mebibytes: number): Buffer {
   const head = Buffer.from(start);
   const block = Buffer.from(filler.repeat(MIB / filler.length));

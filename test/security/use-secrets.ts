@@ -164,7 +164,10 @@ function echo(call: string): string {
     Buffer.from(pair).toString('base64'),
   ].join(' ');
 }
-/** Faults that cause the same errors with other messages. */
+/**
+ * Faults that the nightly suite adds. They cause the same errors as `FAULTS`, but with other
+ * messages.
+ */
 const MORE_FAULTS: readonly Fault[] = [
   { kind: 'status', status: 401, times: 'always' },
   { kind: 'status', status: 503, times: 'always' },

@@ -1,6 +1,6 @@
 import { createService } from '../../src/service/index.js';
 
-// Starts a service that has no state folder, but a job and some usage. Waits to be killed.
+// Starts a service with a job and some usage, but without a state folder. Waits to be killed.
 const service = createService({ limits: 'relaxed' });
 const { baseUrl, account, label, publisher, email, password } = await service.start();
 const headers = { authorization: `Basic ${btoa(`${email}:${password}`)}` };

@@ -286,7 +286,8 @@ describe('a commit of committed()', () => {
   );
 
   it('is not repeated without transactions if only the response to its last save was lost', async () => {
-    // The first text, the range that is about to be written, the rows, and the text after them.
+    // These are the endings of saving the first text, saving the range to write, writing its rows,
+    // and saving the new text.
     const target = new StandIn<number>(['ok', 'ok', 'ok', 'answer lost']);
     const run = pipeline(places(batchesOf([4, 4])), committed({ ...quick, ...target.ranges }));
     expect(await run).toEqual({ rows: 8 });
@@ -454,7 +455,7 @@ function abortedSoon(reason: Error): AbortSignal {
   return controller.signal;
 }
 
-/** After these endings, all further attempts succeed. */
+/** The endings of the first attempts. All further attempts succeed. */
 const endings = fc.array(fc.constantFrom(...ENDINGS), { maxLength: 12 });
 const sizes = fc.array(fc.nat(7), { maxLength: 12 });
 

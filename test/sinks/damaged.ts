@@ -51,7 +51,7 @@ export function documents(name: string, lines: readonly (readonly Buffer[])[]): 
   });
 }
 
-/** Some of these records have the same bytes. */
+/** Damaged records. Some of them have the same bytes. */
 export const DAMAGE = [
   Buffer.from('null'),
   Buffer.from('{}'),

@@ -88,8 +88,8 @@ const CUTS: Readonly<Record<string, (disk: SimulatedDisk, cut: number) => void>>
 };
 
 /**
- * Returns the rows on the disk. Joins the rows of the Parquet files of an output: each commit writes a
- * separate file, so the number of files depends on the crashes.
+ * Returns the rows on the disk. Joins the rows of the Parquet files of an output: each commit
+ * writes a separate file, so the number of files depends on the crashes.
  */
 async function rowsOn(disk: SimulatedDisk): Promise<Record<string, readonly unknown[]>> {
   const rows: Record<string, unknown[]> = {};

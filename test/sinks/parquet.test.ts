@@ -64,7 +64,9 @@ function bytesOf(buffer: Buffer): ArrayBuffer {
   return new Uint8Array(buffer).buffer;
 }
 
-/** hyparquet returns `undefined` for some nulls. */
+/**
+ * Returns the rows of a Parquet file. Replaces `undefined`, which hyparquet returns for some nulls.
+ */
 async function rowsOf(file: Buffer | undefined): Promise<Record<string, unknown>[]> {
   const rows = await parquetReadObjects({ file: bytesOf(file as Buffer), compressors });
   return rows.map(row =>

@@ -8,7 +8,7 @@ export interface PostFields {
   readonly text?: string;
 }
 
-/** The numeric id is printed with all of its digits. */
+/** Creates a post. Prints the numeric id with all of its digits. */
 export function post({
   id,
   at = Date.UTC(2024, 0, 1),

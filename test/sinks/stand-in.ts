@@ -37,7 +37,10 @@ export class StandIn<T> {
     this.#killed = false;
   }
 
-  /** Either both the rows and the state of a transaction are stored, or none of them. */
+  /**
+   * The functions of a store with transactions. A transaction stores both its rows and its state,
+   * or neither.
+   */
   get transactions(): Pick<CommittedOptions<T>, 'load' | 'write' | 'save' | 'transaction'> {
     let begun: { rows: T[]; text: string | undefined } | undefined;
     let writesLeft = Number.POSITIVE_INFINITY;

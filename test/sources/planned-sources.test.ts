@@ -68,7 +68,7 @@ async function run(
   return { result, state, cursor };
 }
 
-/** An output without posts has no file. */
+/** Returns the lines of an output. An output without posts has no file. */
 const linesOf = async (out: string) =>
   (await readFile(path.join(out, 'all.jsonl'), 'utf8').catch(() => '')).split('\n').slice(0, -1);
 

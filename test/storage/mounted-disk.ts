@@ -255,7 +255,7 @@ class Handle implements OpenFile {
 
 let installed = false;
 
-/** The replacements also apply to modules that have already imported the functions. */
+/** Replaces the functions of Node, even for modules that have already imported them. */
 function install(): void {
   if (installed) return;
   installed = true;

@@ -4,7 +4,7 @@ import { BytesMap } from '../../../src/post/bytes/bytes-map.js';
 import { bySuite } from '../../suite.js';
 
 /**
- * Generates bytes with only few different values, so that many strings are equal or nearly equal.
+ * Generates bytes with only a few different values, so that many strings are equal or nearly equal.
  */
 const bytes = fc.uint8Array({ maxLength: 4, max: 2 });
 const call = fc.record({ bytes, before: bytes, after: bytes, value: fc.option(fc.nat()) });

@@ -44,7 +44,10 @@ function outcomeOf(read: () => unknown): unknown {
   }
 }
 
-/** Returns whether the post could be read without being parsed. */
+/**
+ * Compares what `PostInBytes` reads with an `Activity` of the same bytes. Returns whether the post
+ * could be read without being parsed.
+ */
 function expectSame(bytes: Buffer): boolean {
   const content = Buffer.concat([Buffer.from('}"\n'), bytes, Buffer.from('\n{"id":"')]);
   let fields: unknown;

@@ -25,7 +25,10 @@ const POST =
 /** An id, and the kind of object to which it belongs. */
 type Id = readonly [of: number, id: string];
 
-/** The post is surrounded by other bytes, as in a file. */
+/**
+ * Returns the ids that `shown` reads, or its error message. Surrounds the post with other bytes, as
+ * in a file.
+ */
 function idsIn(bytes: Buffer): readonly Id[] | string {
   const content = Buffer.concat([Buffer.from('}"\n'), bytes, Buffer.from('\n{"id":"')]);
   return outcomeOf(() => {

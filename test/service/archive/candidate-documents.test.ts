@@ -23,7 +23,10 @@ test('the search for several clauses stops reading the index at a clause that ma
   expect(found).toEqual([]);
 });
 
-/** Each of the three posts contains all existing terms. */
+/**
+ * Looks up a query in a block of three posts, each of which contains all existing terms. Returns
+ * the number of terms that were looked up, and the posts found.
+ */
 function ask(query: string, existing: readonly string[]) {
   let asked = 0;
   const block: Block = {

@@ -134,7 +134,7 @@ describe('generated compliance events', () => {
     await connection.until(() => true);
     await moved(service, -3 * HOUR);
     await moved(service, 2 * HOUR);
-    // The lines without heartbeats.
+    // Counts the lines, without heartbeats.
     const linesIn = (text: string) => text.split('\r\n').filter(line => line !== '').length;
     const before = linesIn(await connection.until(text => linesIn(text) > 0));
     await moved(service, 30 * MINUTE);

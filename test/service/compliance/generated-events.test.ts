@@ -69,7 +69,8 @@ it('GeneratedEvents returns an event if the window begins with the millisecond o
   const { archive } = countingArchive();
   const generated = new GeneratedEvents('events', 1);
   const all = await generated.events(archive, { from: NOW - 4 * HOUR, to: NOW }, signal);
-  // Posts have times in whole seconds, so these events are later than a whole delay after their posts.
+  // Posts have times in whole seconds, so these events do not come a whole number of seconds after
+  // their posts.
   const late = all.filter(({ at }) => at % 1000 > 0).slice(0, 10);
   expect(late).toHaveLength(10);
   for (const { at, json } of late) {

@@ -106,7 +106,7 @@ describe('an entry of the request log', () => {
         await ask(address, { headers: { 'accept-encoding': encoding } });
     await ask(path, { method: 'HEAD' });
     await ask(SEARCH_PATH, { method: 'POST', body: '{' });
-    // This polls, because a request may take seconds on a busy machine.
+    // The test polls this page, because a request may take seconds on a busy machine.
     const statuses = async () =>
       [
         ...readable((await browser.get('/console/requests')).text).matchAll(

@@ -144,7 +144,7 @@ describe('the given posts of a service', () => {
 });
 
 describe('a search or count with a deadline in an archive of given and other posts', () => {
-  /** The clock advances each time it is read. */
+  /** Joins 400 given posts with another archive. The clock advances each time it is read. */
   async function joined(others: Archive) {
     const posts = added(
       Array.from({ length: 400 }, (_, i) => ({ text: 'tea', postedAt: NOW - (i + 1) * SECOND })),

@@ -25,7 +25,7 @@ export function idOf({ ago, low = 0 }: PostOptions): string {
   return String((BigInt(Math.floor((NOW - ago) / 1000) * 1000 - EPOCH) << 22n) + BigInt(low));
 }
 
-/** The author is ann (user 7), unless another user is given. */
+/** Creates a post. Its author is ann (user 7), unless another user is given. */
 export function post(
   options: PostOptions,
   format: 'original' | 'activity_streams' = 'original',

@@ -16,7 +16,10 @@ describe('the OAuth grants of users', () => {
   const start = (name: string) =>
     localOAuth(POSTS, { stateFolder: path.join(folder, name), limits: 'relaxed' });
   const totals = { tweet_ids: ['1'], engagement_types: ['replies'], groupings: {} };
-  /** The body of the request is wrong, and only an authorized caller gets a 400 for this. */
+  /**
+   * Returns whether the token is valid. The body of the request is wrong, and only an authorized
+   * caller gets a 400 for this.
+   */
   const isGood = async ({ post }: LocalOAuth, token: object) =>
     (await post('/insights/engagement/totals', { ...token, json: totals })).status === 400;
 

@@ -54,7 +54,7 @@ describe('OAuthProvider', () => {
         const provider = new OAuthProvider({ settings, clock, quotas, archive });
         const applications = provider.applications as readonly [Application, Application];
         const requests: Expected[] = [];
-        /** Maps each pair of a user and an application to the number of its valid grant. */
+        /** Maps each pair of a user and an application to the generation of its valid grant. */
         const grants = new Map<string, number>();
         const tokens = new Map<number, string>();
         let generations = 0;

@@ -25,7 +25,10 @@ const options = () => ({
 });
 const nameOf = ({ path: file }: WrittenFile) => path.basename(file);
 
-/** The call of `onFile` for the file with the name `fails` fails. */
+/**
+ * Returns a function `run`, and the names of the files for which its runs have called `onFile`. The
+ * call for the file that is named by `fails` throws.
+ */
 function runs(handing: Partial<FilesOptions<string>>, callOnFile: (file: WrittenFile) => unknown) {
   const called: string[] = [];
   const run = (fails?: string) =>

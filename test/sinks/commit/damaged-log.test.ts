@@ -547,7 +547,10 @@ describe('a sink with the option `damaged`', () => {
   ])('keeps $what', async ({ damaged: list, crashAt, readAhead }) => {
     const disk = new SimulatedDisk();
     const damagedAt = new Map<number, string>(list);
-    /** Creates a source whose damaged records come before the items with these numbers. */
+    /**
+     * Creates a source that reports each damaged record before the item whose number is its key in
+     * `damagedAt`.
+     */
     const source = (readsAhead: boolean, stopAt: number) =>
       new Flow<string>(async function* ({ resume, damaged }) {
         const stage = damaged?.stage();

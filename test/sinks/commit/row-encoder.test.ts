@@ -30,7 +30,7 @@ import { ENDINGS, StandIn } from '../stand-in.js';
 
 const quick = { retryWaitMs: 0, waitMs: 0 } as const;
 
-/** `text` is JSON without its quotes. */
+/** Returns a post as a line of JSON. `text` is a JSON string without its quotes. */
 function line(id: number | bigint, text: string, tags: readonly string[] = ['a']): string {
   const rules = tags.map((tag, index) => ({ tag, id: index + 1, id_str: `${index + 1}` }));
   return `{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":${id},"id_str":"${id}","text":"${text}","user":{"id":1,"id_str":"1","screen_name":"a"},"lang":"en","matching_rules":${JSON.stringify(rules)}}`;
@@ -48,7 +48,9 @@ async function store(folder: string, contents: readonly (readonly string[])[]) {
 const postsOf = (paths: readonly string[]): Flow<Activity> =>
   activities()(jsonLines()(gunzip()(localFiles(paths))));
 
-/** Joins the blocks of each call to one row. */
+/**
+ * Returns functions for `committed()` that join the blocks of each call into one row of `target`.
+ */
 function blocksInto(target: StandIn<string>, kind: 'transactions' | 'ranges' = 'transactions') {
   const { write, ...calls } = target[kind];
   return {

@@ -93,8 +93,8 @@ const BRANCHES: Readonly<Record<string, (setting: Setting) => Branch>> = {
 };
 
 /**
- * Each commit ends a Parquet file and starts another one. Therefore, the rows of all files whose
- * paths differ only in the number are joined.
+ * Returns the contents of all files. Each commit ends a Parquet file and starts another one, so
+ * this joins the rows of files whose paths differ only in the number.
  */
 async function contentsOf(folder: string): Promise<Record<string, unknown>> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });

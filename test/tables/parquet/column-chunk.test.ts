@@ -3,7 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { bySuite } from '../../suite.js';
 import { written } from './written-column.js';
 
-/** Compares without `toEqual`, which would take seconds for a million values. */
+/**
+ * Returns the index of the first difference, or -1. `toEqual` would take seconds for a million
+ * values.
+ */
 function firstOther(values: readonly unknown[], expected: readonly unknown[]): number {
   const all = values.length >= expected.length ? values : expected;
   return all.findIndex((_, at) => values[at] !== expected[at]);

@@ -21,7 +21,10 @@ beforeEach(async () => {
   folder = await temporaryFolder();
 });
 
-/** The reader's index contains the size and the modification time that the file has now. */
+/**
+ * Creates the file and its reader. The reader's index contains the current size and modification
+ * time of the file.
+ */
 async function readerOf(form: IndexedFile['form'], content: Buffer): Promise<LineReader> {
   const file = path.join(folder, 'a.json');
   await writeFile(file, content);
