@@ -28,7 +28,7 @@ export async function endProperties(): Promise<void> {
   if (running === 0) return;
   isEnding = true;
   while (running > 0) await once(ends, 'end');
-  // The property requests its next run after this one has ended.
+  // A property asks for its next run only after the last one has ended, so this waits one more turn.
   await new Promise(resolve => setImmediate(resolve));
   isEnding = false;
 }

@@ -126,8 +126,8 @@ export class Epochs {
   }
 
   /**
-   * Returns whether a message must be read, because no replaced process sent it. Call this for each message
-   * in the order of the stream.
+   * Returns false if a message must be skipped, because a process with a higher epoch had already replaced
+   * its sender. Call this for each message in the order of the stream.
    */
   admits(subject: string, headers: HeaderReader | undefined): boolean {
     const publisher = headers?.get(HEADERS.publisher) ?? '';

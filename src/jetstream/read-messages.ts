@@ -173,8 +173,8 @@ class MessageReader {
   }
 
   /**
-   * Throws if the stream has had messages for `maxOutageMs` that no consumer delivers. Also throws if the
-   * login does not permit requests for messages from a consumer.
+   * Called if the stream has messages that the consumer has not delivered. Throws once this has been so for
+   * `maxOutageMs`. Throws at once if the login does not permit requests for messages from a consumer.
    */
   #stalled(): void {
     const now = performance.now();

@@ -127,9 +127,9 @@ async function* activitiesOf(
 }
 
 /**
- * Returns an error if a record is not exactly one JSON object.
+ * Returns an error if a record is damaged, that is, if it is not a JSON object.
  *
- * @throws DataError if the bytes contain several records. The record is then not damaged: a stage such as
+ * @throws DataError if the bytes contain several records. This is a mistake in the pipeline: a stage such as
  *   `jsonLines` is missing.
  */
 function notOneObject(record: Buffer, origin: string | undefined): DataError | undefined {

@@ -13,8 +13,9 @@ export function spellings(secret: string): string[] {
 }
 
 /**
- * Returns the base64 of a secret after `before` other bytes, without the characters that also
- * depend on the bytes around it. The result is the same after any further multiple of three bytes.
+ * Returns the base64 of a secret with `before` other bytes in front of it, without the characters
+ * that also depend on the other bytes. Three more bytes in front give the same text, so the numbers
+ * 0, 1 and 2 cover all positions.
  */
 function inBase64(secret: string, before: number): string {
   const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(secret)]);

@@ -25,8 +25,8 @@ export interface RuleProgram {
 }
 
 /**
- * Packs two values into one integer: what follows if the answer is yes, and what follows if it is no. Each is
- * the index of a question, `MATCHED` or `FAILS`.
+ * Packs two values into one integer: what follows if the answer is yes, and what follows if it is no. Each
+ * value is `MATCHED`, `FAILS`, or the index of the next question.
  */
 function jump(yes: number, no: number): number {
   return (yes << 16) | (no & 0xffff);
@@ -189,8 +189,9 @@ function textOf(clause: Clause): readonly number[] {
 }
 
 /**
- * Runs the test at position `at` of `ints`. Compares the word numbers in the test with the word numbers of a
- * scanned post. If the test also contains the clause itself, the clause must match too.
+ * Runs the test of a clause, which is at position `at` of `ints`. Compares the word numbers in the test with
+ * the word numbers of a scanned post. If word numbers alone do not decide, the test also contains the clause,
+ * which must match too.
  *
  * @param compiled Returns the compiled clause at a position of `ints`.
  */

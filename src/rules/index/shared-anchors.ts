@@ -34,8 +34,8 @@ const STATE_INTS = 6;
 
 const MIN_POSTS = 1_000;
 /**
- * The first review of the anchors starts when one post has been counted for each 16 rules. A review of more
- * rules takes longer, so it starts later.
+ * The first review of the anchors starts when the number of counted posts is a sixteenth of the number of
+ * rules. A review of more rules takes longer, so it starts later.
  */
 const RULES_A_POST = 16;
 /** The factor by which the number of counted posts grows from one review to the next. */

@@ -260,7 +260,8 @@ export async function* streamConnection(
       return Buffer.from(JSON.stringify(messageErrorBody(message, clock.now(), 'GET')));
     },
     onOverflow() {
-      // By then, the connection is already closed if the client has read the last message.
+      // Gives the client time to read the last message and close the connection. If the connection is still
+      // open after that, resets it.
       setTimeout(() => request.socket.resetAndDestroy(), GRACE_MS).unref();
     },
   });

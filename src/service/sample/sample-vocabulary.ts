@@ -139,7 +139,7 @@ export interface SampleLanguage {
   readonly topics: readonly (readonly string[])[];
   /** Sentences with a gap for a word of a topic. */
   readonly sentences: readonly string[];
-  /** Sentences without a gap. */
+  /** Complete sentences, without a gap for a word. */
   readonly remarks: readonly string[];
   /** Words before the name of a song, a place or a product. */
   readonly leads: readonly string[];

@@ -38,8 +38,8 @@ export const gzip: ParserKind = {
         return Buffer.concat([...members, Buffer.alloc(random.pick([0, 0, 1, 512]))]);
       },
       async attempt(input, random) {
-        // Passes an empty file as one empty chunk, because the operator would receive no file
-        // without a chunk.
+        // Passes an empty file as one empty chunk. Without any chunk, `gunzip` would not see that
+        // there is a file.
         const chunks = input.length === 0 ? [input] : cutUp(input, random);
         const file = new GzipDecoder({
           plain: 'refuse',

@@ -62,7 +62,7 @@ export async function failDisk(
     const isCounted = isThread || !ofThreads;
     if (isCounted) calls++;
     // A full disk stays full, but files can still be removed. A failing sector fails only once.
-    // With either fault, checking that a folder exists still works.
+    // Creating folders never fails, see above.
     const fails = code === 'ENOSPC' ? calls >= at && call !== 'unlink' : isCounted && calls === at;
     if (!fails) return;
     if (++hits === 1) {

@@ -156,7 +156,7 @@ describe('a job in the local service', () => {
       release = resolve;
     });
     try {
-      // Does not wait until the job is idle, because it waits for the archive.
+      // The test cannot wait until the job is idle, because the job is waiting for the archive.
       jobs.service.clock.advance(2 * DWELL);
       await expect
         .poll(() => jobs.job(uuid), { timeout: 10_000 })
