@@ -199,6 +199,22 @@ describe('the control API of a service with a token', () => {
     expect((await ask('/_control/clock', { headers })).status).toBe(403);
   });
 
+  it('returns addresses with the host name that the client used', async () => {
+    const { baseUrl } = await local([], { token: TOKEN });
+    const headers = { host: 'millrace:8080', authorization: `Bearer ${TOKEN}` };
+    const text = await new Promise<string>(resolve => {
+      http.get(`${baseUrl}/_control/addresses`, { headers }, async answer => {
+        let all = '';
+        for await (const part of answer) all += part;
+        resolve(all);
+      });
+    });
+    expect(JSON.parse(text)).toMatchObject({
+      baseUrl: 'http://millrace:8080',
+      consoleUrl: 'http://millrace:8080/console',
+    });
+  });
+
   it('reports readiness to anyone, and the reason only with the token', async () => {
     const { ask, archive, page } = await ready();
     expect([page.status, page.text]).toEqual([200, '{"ready":true}']);

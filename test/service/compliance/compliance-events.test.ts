@@ -160,6 +160,24 @@ describe('generated compliance events', () => {
     expect(after).toEqual(await compliance.within(window, signal));
   });
 
+  it('of a recent window include none before it, even if the previous call had an earlier window', async () => {
+    const archive = new MemoryArchive(manyPosts());
+    const compliance = new Compliance({
+      clock: new Clock(),
+      seed: 'a',
+      rate: 1,
+      archive: async () => archive,
+      onError: error => expect.unreachable(String(error)),
+    });
+    const { signal } = new AbortController();
+    const version = {};
+    const all = await compliance.recent({ from: NOW - 20 * HOUR, to: NOW }, version, signal);
+    const window = { from: NOW - 10 * HOUR, to: NOW };
+    const recent = await compliance.recent(window, version, signal);
+    expect(recent.length).toBeLessThan(all.length);
+    expect(recent).toEqual(await compliance.within(window, signal));
+  });
+
   it('are sent again when the clock reaches their times again after it was set back', async () => {
     const clock = new Clock();
     clock.freeze();

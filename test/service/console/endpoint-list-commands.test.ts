@@ -104,6 +104,12 @@ describe('the commands that the console shows', () => {
     expect(worked.length).toBe(all.length - 3);
   });
 
+  it('print the status of the job that they create', async () => {
+    for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
+    const { millrace } = endpoints().find(({ name }) => name === 'Make a job')!;
+    expect(await runScript(scriptOf(millrace))).toEqual(['opened', expect.any(String)]);
+  });
+
   it('send the same requests as their TypeScript versions', async () => {
     for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
     for (const { name, millrace, typescript } of endpoints()) {

@@ -392,6 +392,29 @@ describe('a search with a time limit', () => {
     expect((await search({ ...request, next: late.page.next })).text).toBe(whole.text);
   });
 
+  it('returns the same page to two requests with the same `next` token that run at the same time', async () => {
+    const { search, archive } = await local(teaPosts(31));
+    const request = { query: 'tea', maxResults: 10 };
+    const { next } = (await search(request)).page;
+    const found = archive.search.bind(archive);
+    const cut = vi.spyOn(archive, 'search');
+    let waiting = 0;
+    let release = () => {};
+    const bothWait = new Promise<void>(resolve => {
+      release = resolve;
+    });
+    for (const limit of [7, 4])
+      cut.mockImplementationOnce(async (rule, window, options) => {
+        if (++waiting === 2) release();
+        await bothWait;
+        const { posts } = await found(rule, window, { ...options, limit });
+        return { posts, more: false, reached: posts.at(-1) };
+      });
+    const [one, other] = await Promise.all([1, 2].map(() => search({ ...request, next })));
+    expect(waiting).toBe(2);
+    expect(other?.text).toBe(one?.text);
+  });
+
   it('loses no post if a page that is requested again ends at another post', async () => {
     const posts = teaPosts(31);
     const request = { query: 'tea', maxResults: 10 };
