@@ -566,14 +566,24 @@ describe('the command millrace', () => {
       expect([words, await millrace(...words)]).toMatchObject([words, { code: 0, stdout }]);
   });
 
+  const onTerminal = async (words: string) => {
+    const command = `${process.execPath} ${COMMAND} ${words}`;
+    const child = spawn('script', ['-qec', command, '/dev/null'], { env, cwd: folder });
+    return (await outputOf(child)).stdout.replaceAll('\r', '');
+  };
+
+  it.skipIf(process.platform !== 'linux')(
+    'prints JSON instead of a table on a terminal if --json is set',
+    async () => {
+      expect(await onTerminal('rules validate rules.json --json')).toMatch(
+        /^\{"value":"coffee","valid":true\}\n/,
+      );
+    },
+  );
+
   it.skipIf(process.platform !== 'linux')(
     'prints lists as tables on a terminal, but not with --json',
     async () => {
-      const onTerminal = async (words: string) => {
-        const command = `${process.execPath} ${COMMAND} ${words}`;
-        const child = spawn('script', ['-qec', command, '/dev/null'], { env, cwd: folder });
-        return (await outputOf(child)).stdout.replaceAll('\r', '');
-      };
       expect(await onTerminal('usage --quiet')).toMatch(
         /^publisher +product +period +fromDate +.*\ntwitter /,
       );

@@ -258,6 +258,13 @@ describe('jobs.download', () => {
     expect(served.fetched.size).toBeLessThan(served.files.length);
   });
 
+  it('rejects if it cannot write the record of a complete download', async () => {
+    const record = path.join(folder, '.millrace-download.json.part');
+    await mkdir(path.join(record, 'x'), { recursive: true });
+    await expect(download()).rejects.toBeInstanceOf(StorageError);
+    expect((await namesIn()).filter(name => name.endsWith('.gz')).length).toBe(12);
+  });
+
   it('names the folder in its error if it cannot write to it', async () => {
     await mkdir(path.join(folder, '20240101', '0000.json.gz.part'), { recursive: true });
     const error = await download().catch(error => error);

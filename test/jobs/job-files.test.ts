@@ -333,6 +333,15 @@ describe('jobFiles', () => {
     },
   );
 
+  it('throws an error for missing files with the error of the last one as its cause', async () => {
+    const served = await start();
+    for (const { segment } of served.files.slice(2, 4))
+      served.faults.set(segment, () => status(404));
+    const { error } = await download(served);
+    const missing = served.files.slice(2, 4).map(({ segment }) => segment);
+    expect(error).toMatchObject({ missing, cause: { code: 'ERR_HTTP', status: 404 } });
+  });
+
   it('cancels its requests if the reader stops early', async () => {
     const served = await start({ files: servedFiles(24) });
     for (const { segment } of served.files.slice(3)) served.faults.set(segment, () => () => {});
