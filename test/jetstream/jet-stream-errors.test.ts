@@ -28,6 +28,11 @@ describe('a JetStream error', () => {
       expect(clientFailure(apiError('x', status, code))).toMatchObject({ failure, mayPass });
     },
   );
+
+  it('contains the message of its cause', () => {
+    const error = new Error('closed', { cause: new Error('read ECONNRESET') });
+    expect(clientFailure(error).text).toBe('closed (read ECONNRESET)');
+  });
 });
 
 describe('a failed NATS login', () => {

@@ -71,6 +71,14 @@ const mutated = object.chain(json =>
 );
 
 describe('ObjectLines, which scans lines for JSON objects,', () => {
+  it('finds no record in two objects with only LF between them if records end in CRLF', () => {
+    const lines = new ObjectLines('\r\n', NO_LIMIT);
+    const apart = Buffer.from('{"a":1}\r\n{"b":2}\r\n');
+    expect(lines.find(apart, 0, apart.length)).toBe(2);
+    const glued = Buffer.from('{"a":1}\n{"b":2}\r\n');
+    expect(lines.find(glued, 0, glued.length)).toBe(0);
+  });
+
   it('accepts every object that JSON.parse accepts', () => {
     fc.assert(
       fc.property(object, json => {

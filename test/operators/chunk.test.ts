@@ -50,6 +50,14 @@ describe('chunk', () => {
     expect(chunks.map(({ length }) => length)).toEqual([4, 4, 4, 4, 2]);
   });
 
+  it('delivers a cursor that arrives without items if it holds no items back', async () => {
+    const steps: Step[] = [2, 0].map(items => ({ items, cursor: true, wait: 'none' }));
+    const cursors: unknown[] = [];
+    for await (const { cursor } of chunk<string>(2)(scripted('a', steps)).batches())
+      cursors.push(cursor);
+    expect(cursors).toEqual([{ step: 1 }, { step: 2 }]);
+  });
+
   it('delivers a cursor only when it holds no items back, with a shorter chunk if necessary', async () => {
     const cursors: unknown[] = [];
     const lengths: number[] = [];

@@ -35,6 +35,11 @@ describe('a Parquet column chunk', () => {
     },
   );
 
+  it('states an uncompressed size that includes the page headers', async () => {
+    const { chunk } = await written('string', [['a', 'b'], ['c']], 'none');
+    expect(chunk.plainBytes).toBe(chunk.length);
+  });
+
   it('has no dictionary if most values differ, even if a sample of the values repeats', async () => {
     const ids = Array.from({ length: 3_000 }, (_, n) => `${1_500_000_000_000 + n * 7}`);
     const { chunk, values } = await written('string', [ids]);
