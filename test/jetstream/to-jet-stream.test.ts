@@ -654,6 +654,20 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await run).toMatchObject({ posts: 64 });
   });
 
+  it('publishes more than 16 MiB of posts when gzip makes their messages small', async () => {
+    await using node = await startNode();
+    const text = 'x'.repeat(1 << 19);
+    const source = new Flow(async function* () {
+      for (let id = 0; id < 64; id++) {
+        const json = `{"created_at":"Wed Jan 31 23:59:00 +0000 2024","id":${id},"text":"${text}"}`;
+        yield { items: [new Activity(Buffer.from(json))] };
+      }
+    });
+    const sink = toJetStream({ ...to(node), create, batch: { posts: 1, compression: 'gzip' } });
+    const signal = AbortSignal.timeout(60_000);
+    expect(await pipeline(source, sink, { signal })).toMatchObject({ posts: 64 });
+  });
+
   it('drops posts that the source delivers twice', async () => {
     await using node = await startNode();
     const twice = new Flow(async function* () {

@@ -33,6 +33,15 @@ describe('the list of suspect minutes of a job', () => {
       DataError,
     );
   });
+
+  it('causes an error that hides the signature of its address if it contains no dates', async () => {
+    server.script.push(json({ nothing: ['here'] }));
+    const minutes = readSuspectMinutes(acme(), `${server.url}/suspect?Signature=abc`);
+    await expect(minutes).rejects.toMatchObject({
+      position: { origin: `${server.url}/suspect?...` },
+      message: expect.not.stringContaining('abc'),
+    });
+  });
 });
 
 describe('the files of a job', () => {

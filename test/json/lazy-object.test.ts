@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
-import { LazyObject } from '../../src/json/lazy-object.js';
+import { keyNearEnd, LazyObject } from '../../src/json/lazy-object.js';
 import { jsonLike, jsonObject, key } from '../post/arbitrary-json.js';
 import { arbitraryPost } from '../post/arbitrary-post.js';
 import { printJson, style, type Value } from '../post/print-json.js';
@@ -183,3 +183,13 @@ describe('LazyObject', () => {
 function isAscii(name: string): boolean {
   return /^[\0-\x7f]*$/.test(name);
 }
+
+describe('keyNearEnd', () => {
+  it('finds no key outside the range when the range is shorter than the searched part', () => {
+    const document = Buffer.from('{"x":1,"k":2,"y":{"z":3,"k":4}}');
+    const [first, last] = [document.indexOf('"k"'), document.lastIndexOf('"k"')];
+    expect(keyNearEnd(document, 'k', first + 1, last)).toBe(-1);
+    expect(keyNearEnd(document, 'k', 0, last)).toBe(first);
+    expect(keyNearEnd(document, 'k')).toBe(last);
+  });
+});

@@ -22,6 +22,7 @@ describe('the terms marked in a post', () => {
     ['"tea milk"~3', 'tea with milk', ['tea', 'milk']],
     ['#Oslo snow', 'Oslo: snow in #oslo', ['#oslo', 'snow']],
     ['@ann', 'ann and @Ann', ['@Ann']],
+    ['#हिन्दी', 'read #हिन्दी now', ['#हिन्दी']],
     ['東京', '東京タワー', ['東京']],
     ['🍕', 'pizza 🍕🍕', ['🍕', '🍕']],
   ])('for the rule %s in “%s” are %j', (rule, text, marks) => {

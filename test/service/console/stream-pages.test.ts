@@ -24,6 +24,20 @@ describe('the console page of replays', () => {
     expect(await page()).toContain('cut off before its last message');
   });
 
+  it('shows the rate of a stream with a decimal when it is not a whole number', async () => {
+    const { service, open } = await localStreams();
+    const browser = browse(service.addresses().baseUrl);
+    await browser.signIn();
+    await open(COMPLIANCE_PATH);
+    let id = 0;
+    await expect
+      .poll(async () => {
+        service.compliance.inject(`{"user_delete":{"id":${++id},"timestamp_ms":"1"}}`);
+        return readable((await browser.get('/console/streams')).text);
+      })
+      .toMatch(/ A second \d+\.\d Waiting/);
+  });
+
   it('shows a running replay', async () => {
     const { service, open, replayPath } = await localStreams(hourOfPosts(), {
       replayPostsPerSecond: 1,

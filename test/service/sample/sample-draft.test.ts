@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { MINUTE } from '../../../src/base/time.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 import { original } from './sample-posts-of.js';
 
@@ -48,5 +49,12 @@ describe('the generated posts', () => {
         expect(there?.author).toEqual(other.author);
       }
     }
+  });
+
+  test('contain text when there is no earlier post to retweet', () => {
+    const at = Date.UTC(2024, 5, 1, 12);
+    for (let minute = 0; minute < 3_000; minute++)
+      for (const { text, verb } of samplePosts(at + minute * MINUTE, { postsPerMinute: 0.1 }))
+        if (verb !== 'share') expect(text).not.toBe('');
   });
 });

@@ -2,7 +2,11 @@ import { readdir } from 'node:fs/promises';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { DAY } from '../../../src/base/time.js';
-import { PRODUCT_NAMES, type ProductName } from '../../../src/service/usage/usage-meter.js';
+import {
+  PRODUCT_NAMES,
+  type ProductName,
+  startOfMonth,
+} from '../../../src/service/usage/usage-meter.js';
 import { bySuite } from '../../suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { ALL, meterOf, START } from './local-meter.js';
@@ -109,5 +113,18 @@ describe('the usage meter', () => {
     await meter.close();
     vi.unstubAllEnvs();
     expect(await readdir(own)).toEqual([]);
+  });
+});
+
+describe('startOfMonth', () => {
+  it('returns the start of the UTC month when the machine is west of Greenwich', () => {
+    vi.stubEnv('TZ', 'America/New_York');
+    try {
+      expect(new Date(START).getTimezoneOffset()).toBe(300);
+      for (const ms of [START, START + 31 * DAY - 1]) expect(startOfMonth(ms)).toBe(START);
+      expect(startOfMonth(START + 31 * DAY)).toBe(START + 31 * DAY);
+    } finally {
+      vi.unstubAllEnvs();
+    }
   });
 });
