@@ -7,7 +7,7 @@ const root = path.resolve(import.meta.dirname, '..');
 
 describe('the list of tests that npm test skips', () => {
   it.each(Object.entries(SKIPPED_TESTS))(
-    'contains for %s only parts of existing titles',
+    'has only entries for %s that match an existing title',
     (file, titles) => {
       const text = readFileSync(path.join(root, file), 'utf8').replaceAll("\\'", "'");
       for (const title of titles) expect(text).toContain(title);

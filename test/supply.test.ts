@@ -137,7 +137,7 @@ describe('the release workflow', () => {
     ['the connection breaks', 1, request => request.socket.destroy()],
     ['the response is a page', 1, (_, response) => response.end('<html>')],
     ['npm is told to be offline', 1, (_, response) => response.writeHead(503).end(), OFFLINE],
-  ])('runs an audit: if %s, the audit exits with %i', async (_, exitCode, listener, env) => {
+  ])('runs an audit that, if %s, exits with %i', async (_, exitCode, listener, env) => {
     const registry = http.createServer(listener).listen(0, '127.0.0.1');
     await once(registry, 'listening');
     onTestFinished(() => {

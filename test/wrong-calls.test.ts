@@ -571,7 +571,7 @@ describe('the pipeline stage', () => {
     },
   );
 
-  it.each(readings)('`%s` accepts the item type: %s', async (name, item) => {
+  it.each(readings)('`%s` accepts items of this type: %s', async (name, item) => {
     const outcome = await outcomeOf(name, ITEMS[item]);
     // An item may be refused because of its content, and no service is running, so some calls fail.
     if (outcome instanceof Error) {

@@ -290,7 +290,7 @@ describe('the rate limits of an account', () => {
     expect(mostIn(starts, MINUTE)).toBe(30);
   });
 
-  it('count the calls of the last minute even if later calls had only a rate per second', async () => {
+  it('apply a new rate per minute to calls that were made before the rate was added', async () => {
     const time = new VirtualTime();
     const url = new URL('https://shared.test');
     const starts: number[] = [];

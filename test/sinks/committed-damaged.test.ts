@@ -92,7 +92,7 @@ describe.each(['transactions', 'ranges'] as const)(
   },
 );
 
-describe('committed() with `damaged`', () => {
+describe('the option `damaged` of committed()', () => {
   let folder: string;
   const to = (name: string) => path.join(folder, name);
   const kept = async () => keptIn(await readFile(to('damaged.jsonl'), 'utf8'));
@@ -188,10 +188,13 @@ describe('committed() with `damaged`', () => {
     expect(await runOn(disk, source(), target.transactions)).toEqual({ rows: 2, damaged: 1 });
   });
 
-  it('throws for an invalid file name, and without the option ends at a damaged record', async () => {
+  it('throws for an invalid file name', () => {
     const { transactions } = new StandIn<string>();
     expect(() => committed({ ...transactions, damaged: 'a.gz' })).toThrow(OptionError);
     expect(() => committed({ ...transactions, damaged: 'a.part' })).toThrow(OptionError);
+  });
+
+  it('rejects at a damaged record if the option is absent', async () => {
     await writeFile(to('a.jsonl'), 'null\n');
     const plain = committed<Activity>(new StandIn<Activity>().transactions);
     await expect(pipeline(postsOf(to('a.jsonl')), plain)).rejects.toThrow(DataError);

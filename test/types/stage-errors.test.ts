@@ -202,7 +202,7 @@ describe('two consecutive stages of a pipeline', () => {
   });
 
   it.each(Object.entries(WRONG))(
-    'such as %s cause a compile error with advice',
+    'that do not fit together cause a compile error with advice: %s',
     (call, [marked, says]) => {
       expect(errors.get(call)).toEqual([
         { marked, says: expect.stringMatching(/^Argument of type .* of type '"[^\n]*"'\.$/) },

@@ -33,7 +33,7 @@ describe('the request to create a job', () => {
     [{ rules: [{ value: 'tea' }, { value: 7 }] }, /'rules', at number 2/],
     [{ rules: [{ value: 'tea', tag: 7 }] }, /'rules', at number 1/],
     [{ rules: Array(1001).fill({ value: 'tea' }) }, /at most 1000 rules, not 1001/],
-  ])('is rejected if it contains %j', async (fields, message) => {
+  ])('is rejected if its fields are changed to %o', async (fields, message) => {
     const jobs = await localJobs();
     const reply = await jobs.post(fields);
     expect(reply.status).toBe(400);

@@ -87,7 +87,7 @@ describe('the given posts of a service', () => {
     expect(reactionsMs([{ text: 'tea' }])).toBeUndefined();
   });
 
-  it('fill as many pages as needed, next to generated posts', async () => {
+  it('are all found by a search of several pages that also has generated posts', async () => {
     const posts = Array.from({ length: 25 }, (_, n) => ({
       text: 'zyxwv',
       postedAt: NOW - HOUR - n * MINUTE,

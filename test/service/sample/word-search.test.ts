@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { wordsIn } from '../../../src/service/sample/partial-posts.js';
 import { WordSearch } from '../../../src/service/sample/word-search.js';
 
-test('WordSearch finds the ASCII strings that contain a word, as the tokeniser splits them', () => {
+test('WordSearch finds the ASCII strings in which the tokeniser finds a given word', () => {
   const text = fc.string({ unit: fc.constantFrom(...'abA1_-/. …'), maxLength: 12 });
   fc.assert(
     fc.property(

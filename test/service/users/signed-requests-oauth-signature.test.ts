@@ -280,7 +280,7 @@ describe('an Authorization header of the scheme OAuth', () => {
     ]);
   });
 
-  it('is parsed into the parameters that were printed', () => {
+  it('is parsed back into the parameters from which it was formatted', () => {
     const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 10 });
     fc.assert(
       fc.property(fc.array(fc.tuple(text, text), { minLength: 1 }), pairs => {
