@@ -10,12 +10,17 @@ import type { Bar, Places, Study } from './question.js';
 
 const IN_FLIGHT = 500;
 const REPLICAS = [1, 3] as const;
+const PUBLISH = { step: 'publish', name: 'millrace', module: 'publish', stream: 'ours' } as const;
+const CONSUME = { step: 'consume', name: 'millrace', module: 'consume', stream: 'ours' } as const;
 const STEPS = [
-  { step: 'publish', name: 'millrace', module: 'publish' },
-  { step: 'publish', name: 'the bare client', module: 'bare-publish' },
-  { step: 'publish', name: 'the bare client, our headers', module: 'bare-publish-headers' },
-  { step: 'consume', name: 'millrace', module: 'consume' },
-  { step: 'consume', name: 'the bare client', module: 'bare-consume' },
+  PUBLISH,
+  { step: 'publish', name: 'the bare client', module: 'bare-publish', stream: 'bare' },
+  {
+    ...{ step: 'publish', name: 'the bare client, our headers' },
+    ...{ module: 'bare-publish-headers', stream: 'headers' },
+  },
+  CONSUME,
+  { step: 'consume', name: 'the bare client', module: 'bare-consume', stream: 'bare' },
 ] as const;
 
 type Step = (typeof STEPS)[number];
@@ -54,7 +59,7 @@ export const jetstream: Study = {
             await mkdir(out, { recursive: true });
             const task: Task = {
               ...{ urls: servers.urls, replicas, inFlight: IN_FLIGHT, files, out },
-              stream: streamOf(step),
+              stream: step.stream,
               posts: posts - duplicates,
             };
             done.push(await measured(step, task));
@@ -123,9 +128,9 @@ async function onTheWire(
       ...input,
       ...{ urls: [proxy.url], stream: 'ours', replicas: 1, inFlight: IN_FLIGHT, out },
     };
-    const publish = await measured(STEPS[0], task);
+    const publish = await measured(PUBLISH, task);
     const { sent } = proxy.bytes;
-    const consume = await measured(STEPS[3], task);
+    const consume = await measured(CONSUME, task);
     const cells = [
       name,
       (sent / 1e6).toFixed(1),
@@ -152,11 +157,6 @@ function rate({ posts, seconds }: Done): string {
 function swapped<T extends Pick<Row, 'step'>>(rows: readonly T[]): T[] {
   const published = rows.filter(({ step }) => step.step === 'publish').reverse();
   return [...published, ...rows.filter(({ step }) => step.step === 'consume').reverse()];
-}
-
-function streamOf({ name, module }: Step): string {
-  if (name === 'millrace') return 'ours';
-  return module === 'bare-publish-headers' ? 'headers' : 'bare';
 }
 
 async function measured(step: Step, task: Task): Promise<Done> {
