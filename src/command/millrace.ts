@@ -18,11 +18,12 @@ const HELP = ['--help', '-h', 'help'];
 
 const isJson = process.argv.includes('--json');
 const interrupted = new AbortController();
+const interrupt = () => interrupted.abort(new Error('Interrupted'));
 // Prints only the message of a warning, without the process id and Node's hints.
 process.removeAllListeners('warning').on('warning', ({ name, message }) => {
   process.stderr.write(`${name === 'RuleWarning' ? '' : `${name}: `}${message}\n`);
 });
-process.once('SIGINT', () => interrupted.abort(new Error('Interrupted')));
+process.once('SIGINT', interrupt);
 // Without this listener, a closed stderr (as in `2>&1 | head`) would end the run.
 process.stderr.on('error', () => {});
 
@@ -130,7 +131,7 @@ function checkPositionals(name: string, command: Command, given: readonly string
 async function confirm(question: string): Promise<true> {
   const asking = createInterface({ input: process.stdin, output: process.stderr });
   // While the question is open, the terminal sends Ctrl+C as a key and not as a signal.
-  asking.once('SIGINT', () => interrupted.abort(new Error('Interrupted')));
+  asking.once('SIGINT', interrupt);
   const answer = await asking.question(`${question} Continue? (y/N) `, interrupted);
   asking.close();
   if (!/^y(es)?$/i.test(answer.trim())) throw new Error('Not confirmed: nothing was accepted');
