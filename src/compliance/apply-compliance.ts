@@ -15,7 +15,12 @@ import {
 import { compressionOf } from '../gzip/compression.js';
 import { lacksZstd, MAGIC_BYTES, nodeZstd } from '../gzip/zstd.js';
 import { firstBytes } from '../storage/file-system.js';
-import { filesBelow, isCheckpointFile, matchOf, STORED_POSTS } from '../storage/files-below.js';
+import {
+  checkedMatch,
+  filesBelow,
+  isCheckpointFile,
+  STORED_POSTS,
+} from '../storage/files-below.js';
 import { syncFolder } from '../storage/folder.js';
 import { withAnyStorageError, withStorageError } from '../storage/storage-error.js';
 import type { HiddenReason, HidingOptions } from './hidden-posts.js';
@@ -101,7 +106,7 @@ export async function applyCompliance(
   const checked = checkOptions('applyCompliance', APPLY_OPTIONS, options);
   const { match = (name: string) => STORED_POSTS.test(name), signal, ...hiding } = checked;
   const names: string[] = [];
-  for (const name of await filesIn(archiveFolder, matchOf('applyCompliance', match))) {
+  for (const name of await filesIn(archiveFolder, checkedMatch('applyCompliance', match))) {
     const file = path.join(archiveFolder, name);
     if (!(await reading(file, isCheckpointFile(file)))) names.push(name);
   }

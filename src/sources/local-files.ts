@@ -30,7 +30,12 @@ import { workAhead } from '../flow/read-ahead.js';
 import type { FileBytes } from '../json/records.js';
 import { isCount } from '../json/type-guards.js';
 import { openToRead } from '../storage/file-system.js';
-import { filesBelow, isCheckpointFile, matchOf, STORED_FILES } from '../storage/files-below.js';
+import {
+  checkedMatch,
+  filesBelow,
+  isCheckpointFile,
+  STORED_FILES,
+} from '../storage/files-below.js';
 import { anyStorageError, withAnyStorageError } from '../storage/storage-error.js';
 
 /** The maximum size of a file that is read as a whole. Larger files are read in blocks. */
@@ -107,7 +112,7 @@ export function localFiles(
   const matches =
     match instanceof RegExp
       ? (path: string) => path.search(match) !== -1
-      : matchOf('localFiles', match);
+      : checkedMatch('localFiles', match);
   const selection = { matches, checkpoints: match !== STORED_FILES, shard, incremental };
   return fileFlow(
     (run, decoder) => read(roots, selection, run, decoder),

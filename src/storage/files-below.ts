@@ -10,10 +10,13 @@ const DOT = 0x2e;
 const SLASH = Buffer.from('/');
 
 /**
- * Wraps the option `match` of a call. A promise is refused, because a promise is truthy and would select every
- * file.
+ * Returns the option `match` of a call with a check of its answers. Refuses a promise, because a promise is
+ * truthy and would select every file.
  */
-export function matchOf(call: string, match: (name: string) => boolean): (name: string) => boolean {
+export function checkedMatch(
+  call: string,
+  match: (name: string) => boolean,
+): (name: string) => boolean {
   return name => {
     const answer = match(name);
     refusePromise(call, 'match', answer, 'must return true or false, got a promise');
