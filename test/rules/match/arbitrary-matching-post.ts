@@ -202,6 +202,13 @@ export function arbitraryDraft(): fc.Arbitrary<DraftPost> {
   );
 }
 
+/** Generates the activities of drafts, in both formats. */
+export function arbitraryActivity(): fc.Arbitrary<Activity> {
+  return fc
+    .tuple(arbitraryDraft(), fc.boolean())
+    .map(([draft, isFirst]) => (isFirst ? original(draft) : streams(draft)));
+}
+
 export function postOf(text: string): Activity {
   return original({ ...PLAIN, text });
 }

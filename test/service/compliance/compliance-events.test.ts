@@ -9,6 +9,19 @@ import { MemoryArchive } from '../memory-archive.js';
 import { COMPLIANCE_PATH, localStreams } from '../replay/local-streams.js';
 import { type Event, manyPosts, settings } from './deleted-posts.js';
 
+/** Generates events for an archive. Fails the test if the archive cannot be read, unless `parts` handles it. */
+function complianceOf(
+  parts: Pick<ComplianceParts, 'archive'> & Partial<Pick<ComplianceParts, 'clock' | 'onError'>>,
+): Compliance {
+  return new Compliance({
+    ...{ clock: new Clock(), seed: 'a', rate: 1 },
+    onError: error => expect.unreachable(String(error)),
+    ...parts,
+  });
+}
+
+type ComplianceParts = ConstructorParameters<typeof Compliance>[0];
+
 async function moved(service: Service, ms: number): Promise<void> {
   service.clock.advance(ms);
   await service.settled();
@@ -144,13 +157,7 @@ describe('generated compliance events', () => {
   it('of a recent window include those of posts that were added since the last call', async () => {
     const posts = manyPosts();
     let archive = new MemoryArchive(posts.slice(0, 1_000));
-    const compliance = new Compliance({
-      clock: new Clock(),
-      seed: 'a',
-      rate: 1,
-      archive: async () => archive,
-      onError: error => expect.unreachable(String(error)),
-    });
+    const compliance = complianceOf({ archive: async () => archive });
     const window = { from: NOW - 20 * HOUR, to: NOW };
     const { signal } = new AbortController();
     const before = await compliance.recent(window, {}, signal);
@@ -162,13 +169,7 @@ describe('generated compliance events', () => {
 
   it('of a recent window include none before it, even if the previous call had an earlier window', async () => {
     const archive = new MemoryArchive(manyPosts());
-    const compliance = new Compliance({
-      clock: new Clock(),
-      seed: 'a',
-      rate: 1,
-      archive: async () => archive,
-      onError: error => expect.unreachable(String(error)),
-    });
+    const compliance = complianceOf({ archive: async () => archive });
     const { signal } = new AbortController();
     const version = {};
     const all = await compliance.recent({ from: NOW - 20 * HOUR, to: NOW }, version, signal);
@@ -183,13 +184,7 @@ describe('generated compliance events', () => {
     clock.freeze();
     clock.set(NOW - 3 * HOUR);
     const archive = new MemoryArchive(manyPosts());
-    const compliance = new Compliance({
-      clock,
-      seed: 'a',
-      rate: 1,
-      archive: async () => archive,
-      onError: error => expect.unreachable(String(error)),
-    });
+    const compliance = complianceOf({ clock, archive: async () => archive });
     const sent: string[] = [];
     compliance.listen(({ json }) => sent.push(json));
     const advance = async (ms: number) => {
@@ -211,10 +206,8 @@ describe('generated compliance events', () => {
     const archive = new MemoryArchive(manyPosts());
     const failures: unknown[] = [];
     let fails = 0;
-    const compliance = new Compliance({
+    const compliance = complianceOf({
       clock,
-      seed: 'a',
-      rate: 1,
       archive: () => (fails-- > 0 ? Promise.reject(new Error('gone')) : Promise.resolve(archive)),
       onError: error => failures.push(error),
     });

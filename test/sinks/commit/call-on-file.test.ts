@@ -23,6 +23,12 @@ const options = () => ({
   path: (item: string) => at(`${item[0]}.txt`),
   checkpoint: at('checkpoint.json'),
 });
+const parquetOptions = () => ({
+  path: at('posts.parquet'),
+  checkpoint: at('checkpoint.json'),
+  columns: ['id'] as const,
+  commitIntervalMs: 0,
+});
 const nameOf = ({ path: file }: WrittenFile) => path.basename(file);
 
 /**
@@ -130,10 +136,7 @@ describe('the option `onFile` of a sink', () => {
       pipeline(
         pages(),
         parquet({
-          path: at('posts.parquet'),
-          checkpoint: at('checkpoint.json'),
-          columns: ['id'],
-          commitIntervalMs: 0,
+          ...parquetOptions(),
           async onFile(file) {
             if (called.length >= max) throw new Error('no network');
             const number = called.push(nameOf(file));
@@ -155,10 +158,7 @@ describe('the option `onFile` of a sink', () => {
     const { files: written } = await pipeline(
       pages(),
       parquet({
-        path: at('posts.parquet'),
-        checkpoint: at('checkpoint.json'),
-        columns: ['id'],
-        commitIntervalMs: 0,
+        ...parquetOptions(),
         onFileError: 'keep',
         onFile(file) {
           if (called.push(nameOf(file)) === 1) throw new Error('no network');
