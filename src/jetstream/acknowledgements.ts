@@ -1,6 +1,7 @@
 import type { PubAck } from '@nats-io/jetstream';
 import type { Msg, MsgHdrs, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { bufferOf } from '../json/byte-codes.js';
+import { isCount, isFlag, isText, optional, parsedAs, shaped } from '../json/type-guards.js';
 import { NotStored, StaleAnswer } from './jet-stream-errors.js';
 import type { Headers } from './message.js';
 import type { Packages } from './packages.js';
@@ -9,6 +10,16 @@ import type { Packages } from './packages.js';
 const ACKNOWLEDGED_MS = 5_000;
 /** The status of an answer that tells that no stream has the subject. */
 const NO_RESPONDERS = 503;
+
+type Ack = Pick<PubAck, 'stream' | 'seq'> & { readonly duplicate?: boolean | undefined };
+type ApiError = ConstructorParameters<Packages['jetstream']['JetStreamApiError']>[0];
+
+const isAck = shaped<Ack>({ stream: isText, seq: isCount, duplicate: optional(isFlag) });
+const isRefusal = shaped<{ readonly error: ApiError }>({
+  error: shaped<ApiError>({ code: isCount, err_code: isCount, description: isText }),
+});
+const isAnswer = (value: unknown): value is Ack | { readonly error: ApiError } =>
+  isRefusal(value) || isAck(value);
 
 interface Waiting {
   readonly subject: string;
@@ -112,12 +123,9 @@ export class Acknowledgements {
   #parsed({ data, headers }: Msg): PubAck {
     if (data.length === 0 && headers?.code === NO_RESPONDERS)
       throw new NotStored('no stream has the subject');
-    const answer = JSON.parse(bufferOf(data).toString()) as PubAck & {
-      readonly error?: ConstructorParameters<Packages['jetstream']['JetStreamApiError']>[0];
-    };
-    if (answer.error !== undefined)
-      throw new this.#packages.jetstream.JetStreamApiError(answer.error);
-    if (!answer.stream) throw new StaleAnswer('the acknowledgement names no stream');
+    const answer = parsedAs(bufferOf(data).toString(), isAnswer);
+    if (answer === undefined) throw new StaleAnswer('the answer is not an acknowledgement');
+    if ('error' in answer) throw new this.#packages.jetstream.JetStreamApiError(answer.error);
     return { ...answer, duplicate: answer.duplicate ?? false };
   }
 

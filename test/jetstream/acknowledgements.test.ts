@@ -101,6 +101,18 @@ describe.skipIf(!hasNatsServer)('Acknowledgements', () => {
     });
   });
 
+  it.each(['', 'yes', '{"stream":7}', '{"error":"no"}'])(
+    'reject an answer that is not an acknowledgement as one to ask for again: %j',
+    async answer => {
+      await using node = await nodeWithStream();
+      await using publishing = await Publishing.to(node);
+      publishing.nats.subscribe('broken', {
+        callback: (_, message) => void message.respond(answer),
+      });
+      await expect(publishing.publish('broken')).rejects.toMatchObject({ name: 'StaleAnswer' });
+    },
+  );
+
   it('reject a header with a line end, which could add other headers', async () => {
     await using node = await nodeWithStream();
     await using publishing = await Publishing.to(node);
