@@ -226,7 +226,8 @@ describe('a snapshot of the local service', () => {
         when === 'before it starts'
           ? createService({ limits: 'relaxed', stateFolder })
           : served.service;
-      expect(stateIn(await stopped.snapshot())).toMatchObject({ jobs: kept, rules, grants });
+      for (const snapshot of await Promise.all([stopped.snapshot(), stopped.snapshot()]))
+        expect(stateIn(snapshot)).toMatchObject({ jobs: kept, rules, grants });
       // The state folder is free for another service.
       await serve({ stateFolder });
     },

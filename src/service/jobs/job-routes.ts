@@ -104,7 +104,7 @@ export class JobEndpoints {
       await this.#loaded;
       return this.jobs.kept();
     }
-    const kept = this.jobs.keptInFolder();
+    const kept = this.#reading.then(() => this.jobs.keptInFolder());
     this.#reading = kept.then(
       () => {},
       () => {}, // the caller gets the error
