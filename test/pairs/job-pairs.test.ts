@@ -36,8 +36,8 @@ describe('the tested combinations of options for jobs', () => {
   });
 
   it.each(tried)(
-    'create only one job and store each of its files (combination $number)',
-    async ({ row, number }) => {
+    'create only one job and store each of its files (%s)',
+    async (_, { row, number }) => {
       const errorOf = (one: Row) =>
         tryJobRow(one, number).then(
           () => undefined,

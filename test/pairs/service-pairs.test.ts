@@ -78,7 +78,7 @@ describe('the tested combinations of options for sources of a service', () => {
     expect(rows.filter(usesThreads).length).toBeGreaterThan(2);
   });
 
-  it.each(tried)('deliver each item exactly once (combination $number)', async ({ row }) => {
+  it.each(tried)('deliver each item exactly once (%s)', async (_, { row }) => {
     asked = askedOfThreads();
     if ((await errorOf(row)) !== undefined)
       throw await smallestFailure(row, SERVICE_DOMAIN, SERVICE_RULES, errorOf);

@@ -80,17 +80,14 @@ describe('the tested combinations of options for stored files', () => {
     expect((await run.outputs()).size).toBe(0);
   });
 
-  it.each(tried)(
-    'deliver each post exactly once (combination $number)',
-    async ({ row, number }) => {
-      asked = askedOfThreads();
-      if ((await errorOf(row, number)) === undefined) return;
-      throw await smallestFailure(row, DOMAIN, RULES, smaller => errorOf(smaller, number));
-    },
-  );
+  it.each(tried)('deliver each post exactly once (%s)', async (_, { row, number }) => {
+    asked = askedOfThreads();
+    if ((await errorOf(row, number)) === undefined) return;
+    throw await smallestFailure(row, DOMAIN, RULES, smaller => errorOf(smaller, number));
+  });
 
   it('abort most of the runs that they are supposed to abort', () => {
-    const stops = tried.filter(({ row }) => row['flow.(stop)'] !== 'none');
+    const stops = tried.filter(([, { row }]) => row['flow.(stop)'] !== 'none');
     expect(stopped).toBeGreaterThan(0.6 * stops.length);
   });
 });

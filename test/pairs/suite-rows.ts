@@ -17,11 +17,28 @@ export const STOPPED_RUNS = 2;
  * combinations that the suite runs. The everyday suite runs every fourth one.
  */
 export interface SuiteRows extends Covering {
-  readonly tried: readonly { readonly row: Row; readonly number: number }[];
+  readonly tried: readonly TriedRow[];
 }
+
+/** A row to try. The string is for the title of its test. Vitest shortens strings in objects. */
+type TriedRow = readonly [string, { readonly row: Row; readonly number: number }];
 
 export function suiteRows(domain: Domain, rules: Rules): SuiteRows {
   const covering = coveringRows(domain, rules, seeded(SEED));
-  const all = covering.rows.map((row, number) => ({ row, number }));
-  return { ...covering, tried: all.filter(({ number }) => !isEveryday || number % 4 === 0) };
+  const all = covering.rows.map(
+    (row, number): TriedRow => [`combination ${number}: ${summaryOf(row, rules)}`, { row, number }],
+  );
+  return { ...covering, tried: all.filter(([, { number }]) => !isEveryday || number % 4 === 0) };
+}
+
+/** Names the conditions and the stages: `source: folder, stop: none, gunzip, dedupe, files`. */
+function summaryOf(row: Row, { always }: Rules): string {
+  const conditions = Object.entries(row).flatMap(([key, value]) => {
+    const [, name] = /^flow\.\((.+)\)$/.exec(key) ?? [];
+    return name === undefined ? [] : [`${name}: ${value}`];
+  });
+  const stages = Object.keys(row).filter(
+    key => !key.includes('.') && row[key] === 'yes' && !always.includes(key),
+  );
+  return [...conditions, ...stages].join(', ');
 }
