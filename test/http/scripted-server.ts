@@ -50,6 +50,15 @@ export class ScriptedServer {
     this.script.splice(0);
   }
 
+  /**
+   * Resets all open connections and each new one. After `stop()`, another process could listen on
+   * the port and answer.
+   */
+  resetConnections(): void {
+    for (const socket of this.sockets) socket.resetAndDestroy();
+    this.#server.on('connection', socket => socket.resetAndDestroy());
+  }
+
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }

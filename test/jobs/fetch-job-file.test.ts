@@ -5,7 +5,7 @@ import { DataError, IncompleteError, JobError, StorageError } from '../../src/ba
 import { fetchJobFiles } from '../../src/jobs/fetch-job-file.js';
 import { type Reply, reset, status } from '../http/scripted-server.js';
 import { type JobServer, largeFile, PASSWORD, servedFiles, whole } from './job-server.js';
-import { download, running, start, stopServersAfterTests } from './local-job-files.js';
+import { download, start, stopServersAfterTests } from './local-job-files.js';
 
 stopServersAfterTests();
 
@@ -214,17 +214,13 @@ describe('a permanent fault in the download of a job', () => {
 
   it('that makes every connection fail ends the run with the names of the remaining files', async () => {
     const served = await start();
-    served.faults.set(served.files[6]!.segment, () => response => {
-      response.socket?.resetAndDestroy();
-      served.server.stop();
-    });
+    served.faults.set(served.files[6]!.segment, () => () => served.server.resetConnections());
     const { error, lines } = await download(served, { concurrency: 1 });
     expect(error).toBeInstanceOf(IncompleteError);
     expect((error as IncompleteError).cause).toMatchObject({ code: 'ERR_CONNECTION' });
     expect((error as IncompleteError).missing).toEqual(
       served.files.slice(lines.length / 3).map(file => file.segment),
     );
-    running.splice(0);
   });
 
   it('that makes the job expire fails the run with the date of expiry', async () => {
