@@ -12,7 +12,7 @@ export interface ProcessIdentity {
    * other systems, it is the machine.
    */
   readonly machine: string;
-  /** When the process started, in the units of the operating system. */
+  /** When the process started, exactly as the operating system reports it. Only compared for equality. */
   readonly started?: string | undefined;
 }
 

@@ -44,8 +44,8 @@ export interface ReplayRun<T> extends ConnectionOptions {
 
 /**
  * Yields all activities of a window, without duplicates. Activities of a connection are held back until its
- * final message, then delivered with a cursor after them. Therefore, only confirmed activities are ever
- * delivered or committed. While they are delivered, the next connection is already received.
+ * final message, so only confirmed activities are ever delivered or committed. A cursor follows the
+ * activities of each connection. While these are delivered, the next connection is already being read.
  */
 export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   const { account, identity, window, timings } = job;

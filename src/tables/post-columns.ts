@@ -158,9 +158,9 @@ const POSTS: ItemKind = {
   },
 };
 
-// Most columns read a field of the field table. They read it from the post itself, or from the post that it
-// retweets or quotes. All other columns are functions of the view. `special-cells.ts` has a faster version of
-// some of them.
+// Most columns name a field of the post itself or of the post that it retweets or quotes.
+// The other columns have a function that computes their value. For some of these, `special-cells.ts` has a
+// faster version that reads the bytes of the post.
 const COLUMNS = {
   id: of('string', 'Id of the post, digits', ({ activity }) => activity.id),
   posted_at: of('timestamp', 'When it was posted', ({ activity }) => activity.postedAt),

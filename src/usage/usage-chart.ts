@@ -85,7 +85,8 @@ function barOf(span: UsageSpan, product: ProductUsage, bucket: string): Bar {
 }
 
 /**
- * Returns the alert and the cap as bars on the same scale as the usage, if they limit activities per month.
+ * Returns the monthly alert and cap as bars on the same scale as the usage. Returns no bars for days, and no
+ * bar for a cap that limits requests instead of activities.
  */
 function marksOf(product: ProductUsage, bucket: string): Bar[] {
   if (bucket === 'day') return [];

@@ -72,7 +72,7 @@ export class PostInBytes {
   readonly #objects: Members[] = [];
   readonly #lists: (ListInBytes | undefined)[] = [];
   readonly #elements = new Map<string, Elements>();
-  /** Arrays and objects that were parsed, by their indexes. Cached, because rules read them several times. */
+  /** Parsed arrays and objects, by the index of the member. Cached, because rules read them several times. */
   readonly #parsed: unknown[] = [];
   /**
    * For each entry in `#parsed`, the value of `#posts` when it was parsed. If `#posts` has changed, the entry

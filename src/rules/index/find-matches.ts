@@ -16,8 +16,8 @@ export const BLOCK_QUESTIONS = 1;
 export const BLOCK_HEADER = 2;
 
 /**
- * The maximum number of compiled clauses to cache. Few posts need a compiled clause, because comparing term
- * numbers usually decides the result.
+ * The maximum number of compiled clauses to cache. The terms of a post usually decide whether a rule matches,
+ * so compiled clauses are rarely needed.
  */
 const MAX_COMPILED = 20_000;
 

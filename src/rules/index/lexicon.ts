@@ -158,7 +158,7 @@ export class Lexicon {
 
   /**
    * Releases one use of a term, and returns whether it was the last one. After the last use, another term may
-   * get the number.
+   * get the same id.
    */
   release(id: number): boolean {
     if (--this.#uses[id]! > 0) return false;

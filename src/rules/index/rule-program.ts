@@ -137,9 +137,8 @@ class Assembler {
   }
 
   /**
-   * Returns the rank of a node in the order of questions. Lower ranks are asked first. Terms come before
-   * tests, and tests before groups. In an `and`, rarer terms come first. In an `or`, more frequent terms come
-   * first.
+   * Returns the rank of a node. Nodes with lower ranks are evaluated first: terms before tests, and tests
+   * before groups. In an `and`, rarer terms come first. In an `or`, more frequent terms come first.
    */
   #rank(node: RuleNode, direction: 1 | -1): number {
     if (node.kind === 'not') return this.#rank(node.node, direction === 1 ? -1 : 1);

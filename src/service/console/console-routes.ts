@@ -116,8 +116,8 @@ async function respond(
   const menu = ({ user, csrf } = visitor()) =>
     menuOf(page.section, user === undefined ? undefined : { user, csrf });
   try {
-    // The form is read before the session of the visitor, so that a form of another site is refused first.
-    // Such a form comes without a cookie, so the session would set a new cookie.
+    // The form is read first, so that the form of another site is refused before `visitor()` opens a session.
+    // Browsers send such a form without the cookie, and a new session would replace the user's cookie.
     const form = method === 'POST' ? await sessions.readForm(request, MAX_FORM_BYTES) : undefined;
     const { user, headers } = visitor();
     if (user !== undefined || (page.isPublic && settings.token === undefined))

@@ -225,7 +225,7 @@ export function curlOf(
   return words.filter(Boolean).join(' ');
 }
 
-/** Returns a search as a command that needs no variables. */
+/** Returns a curl command for a search. It contains the login, so no environment variables are needed. */
 export function firstCommand(
   { baseUrl, account, label, email, password }: Addresses,
   { product, parameters }: FirstSearch,

@@ -143,8 +143,8 @@ export interface UnprocessedRangeFault extends Aim {
 }
 
 /**
- * The service sends faster than a slow consumer can read. A replay does not wait for its consumer. A compliance
- * stream starts with the events of the last minutes in one burst.
+ * The service sends faster than a slow consumer can read. With this fault, a replay does not wait for its
+ * consumer, and a compliance stream starts with the events of the last `minutes` in one burst.
  */
 export interface FloodFault extends Aim {
   readonly kind: 'flood';

@@ -56,7 +56,7 @@ export function jsonResponse(
 export interface RouteFamily {
   readonly endpoint: Endpoint;
   readonly errorBody: ErrorBody;
-  /** Creates the response for an error as a page, instead of `errorBody`. Only for families of pages. */
+  /** Creates an HTML page for an error, for routes that browsers open. Replaces `errorBody`. */
   readonly errorPage?: ((problem: HttpProblem) => HandlerResponse) | undefined;
   /** Whether requests are listed in the request log. @default true, except for the endpoint `pages` */
   readonly isLogged?: boolean | undefined;

@@ -120,7 +120,8 @@ export class JobStore {
   async #loadFiles(job: JobRecord): Promise<DataFile[]> {
     const list = await this.#listOf(job);
     const path = join(await this.#jobFolder(job), LIST);
-    // If a crash has truncated the last line, `read` removes it. The job then writes that data file again.
+    // Each line of the list describes one data file. If a crash has truncated the last line, `read` removes
+    // it, and the job writes the data file of that line again.
     return withAnyStorageError('read', path, async () => {
       const files = await list.read().catch(cause => {
         throw cause instanceof SyntaxError ? damaged(path, cause) : cause;

@@ -150,7 +150,10 @@ export class SampleWords {
 /** A short link has the words `https`, `t`, `co` and a code. */
 const SHORT_LINK_WORDS = 4;
 
-/** Adds each position at which a word occurs in a string. `start` is the position of the string's first word. */
+/**
+ * Adds each position at which `word` occurs in `words`. `text` is the number of the string that contains
+ * `words`, and `start` is the position of its first word.
+ */
 function addOccurrences(
   found: Occurrence[],
   word: string,

@@ -54,10 +54,7 @@ interface RunOptions extends SharedOptions {
   readonly commits: boolean;
   /** The log for items that cannot be written. If absent, the first such item ends the run. */
   readonly damaged: DamagedLog | undefined;
-  /**
-   * The engine that reads the input, if the input is a plan. A plan is a flow of stored files that threads
-   * can read.
-   */
+  /** Reads stored files in worker threads, if the whole input can be read there. */
   readonly engine: Engine;
   readonly branch: number | undefined;
 }

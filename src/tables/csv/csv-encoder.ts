@@ -43,7 +43,7 @@ export class CsvCells implements CellWriter, DecodingUser {
   readonly #memory: Buffer;
   readonly #size: number;
   readonly #escapesFormulas: boolean;
-  /** The CSV fields of list values that occur repeatedly, by the list object. */
+  /** A cache for lists that occur in several rows: the encoded CSV field of each list object. */
   readonly #lists = new WeakMap<object, string>();
   readonly #blocks = new JoinedBytes();
   #at = 0;

@@ -128,8 +128,8 @@ function encodeOccurrences(term: IndexedTerm, into: number[]): void {
 }
 
 /**
- * Written instead of occurrences if the post contains the term only as two adjacent characters, not as a
- * word. For example, two adjacent regional indicators are the same term as a flag emoji.
+ * Written instead of occurrences if no word of the post is the term, but two adjacent characters are. For
+ * example, two adjacent regional indicators form the same term as a flag emoji.
  */
 const NONE = 0x1000_0000;
 
