@@ -80,7 +80,7 @@ describe('mergeRanges', () => {
   const merged = (ranges: readonly (Window & { readonly mark: string })[]) =>
     mergeRanges(ranges, (a, b) => a.mark === b.mark);
 
-  it('keeps every point of the ranges, with its mark', () => {
+  it('returns ranges that cover the same times with the same mark', () => {
     fc.assert(
       fc.property(fc.array(marked), ranges => {
         for (const mark of ['a', 'b'])

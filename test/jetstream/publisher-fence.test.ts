@@ -187,9 +187,8 @@ describe('the KV entry that locks the name of a publisher', () => {
     ],
     ['a process that ran before a restart of the machine', { machine: 'an earlier boot' }],
     ['a version that did not record its machine', { machine: undefined, started: undefined }],
-  ])(
-    'is not taken over immediately from %s, with the same host name and an unused pid',
-    (_, where) => expectInUse({ ...where, pid: 2 ** 22 + 1 }),
+  ])('is not taken over before the waiting time if its owner is %s', (_, where) =>
+    expectInUse({ ...where, pid: 2 ** 22 + 1 }),
   );
 
   it('is not taken over immediately from another thread of the same process', () =>

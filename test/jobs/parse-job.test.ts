@@ -161,7 +161,7 @@ describe('a parsed list', () => {
     ['a password in a URL', 'a\thttps://me:canary@x/a', 'got https://x/a', 1],
     ['a signature and no tab', 'a https://x/a?sig=canary', 'got "a https://x/a..."', 1],
   ])(
-    'of files causes an error that shows the start of the CSV if it contains %s',
+    'of files as CSV causes an error that quotes the wrong line if the list contains %s',
     async (_, body, got, line) => {
       server.otherwise = response => response.end(body);
       const error = await jobResultsCsv(acme(), 'eff5t4me1j').catch(error => error);

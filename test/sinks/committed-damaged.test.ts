@@ -42,7 +42,7 @@ function runOn(disk: SimulatedDisk, source: AsyncIterable<Activity>, calls: Call
 }
 
 describe.each(['transactions', 'ranges'] as const)(
-  'the damaged records kept by committed with %s',
+  'the file of damaged records of committed() with %s',
   kind => {
     // Without transactions, a source must deliver the same rows again, in the same order. Merged
     // flows do not.
@@ -50,45 +50,48 @@ describe.each(['transactions', 'ranges'] as const)(
       flow => kind === 'transactions' || !/merged/.test(flow),
     );
 
-    it.each(flows)('are in the file exactly once after any crashes: %s', async flow => {
-      await fc.assert(
-        fc.asyncProperty(
-          shapes,
-          fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 5 }),
-          fc.array(fc.constantFrom(...ENDINGS), { maxLength: 12 }),
-          fc.integer(),
-          async (shape, cuts, endings, seed) => {
-            const [one, other] = [bytesOf(shape.documents, 1), bytesOf(shape.others, 1_000)];
-            const disk = new SimulatedDisk();
-            const target = new StandIn<string>(endings);
-            const random = seeded(seed);
-            const run = () =>
-              runOn(disk, (FLOWS[flow] as (typeof FLOWS)[string])(one, other), target[kind]);
-            for (const cut of cuts) {
-              disk.cutAt = cut;
-              await run().catch(() => {});
-              disk.restart(random);
-              target.revive();
-            }
-            for (let tries = 0; ; tries++) {
-              const result = await run().catch((error: unknown) => error);
-              target.revive();
-              if (result instanceof Error && tries < endings.length) continue;
-              expect(result).toMatchObject({ damaged: damagedIn(flow, one, other).length });
-              break;
-            }
-            const log = disk.files().includes(LOG) ? disk.read(LOG).toString() : '';
-            expect(keptIn(log)).toEqual(damagedIn(flow, one, other));
-            expect(target.rows.toSorted()).toEqual(idsIn(flow, one, other).toSorted());
-            // If a process is killed while it removes the lock of another process, the file
-            // `.lock.old` remains.
-            const rest = disk.files().filter(name => name !== LOG && !name.endsWith('.lock.old'));
-            expect(rest).toEqual([]);
-          },
-        ),
-        { numRuns: RUNS },
-      );
-    });
+    it.each(flows)(
+      'contains each record exactly once after crashes of a run with %s',
+      async flow => {
+        await fc.assert(
+          fc.asyncProperty(
+            shapes,
+            fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 5 }),
+            fc.array(fc.constantFrom(...ENDINGS), { maxLength: 12 }),
+            fc.integer(),
+            async (shape, cuts, endings, seed) => {
+              const [one, other] = [bytesOf(shape.documents, 1), bytesOf(shape.others, 1_000)];
+              const disk = new SimulatedDisk();
+              const target = new StandIn<string>(endings);
+              const random = seeded(seed);
+              const run = () =>
+                runOn(disk, (FLOWS[flow] as (typeof FLOWS)[string])(one, other), target[kind]);
+              for (const cut of cuts) {
+                disk.cutAt = cut;
+                await run().catch(() => {});
+                disk.restart(random);
+                target.revive();
+              }
+              for (let tries = 0; ; tries++) {
+                const result = await run().catch((error: unknown) => error);
+                target.revive();
+                if (result instanceof Error && tries < endings.length) continue;
+                expect(result).toMatchObject({ damaged: damagedIn(flow, one, other).length });
+                break;
+              }
+              const log = disk.files().includes(LOG) ? disk.read(LOG).toString() : '';
+              expect(keptIn(log)).toEqual(damagedIn(flow, one, other));
+              expect(target.rows.toSorted()).toEqual(idsIn(flow, one, other).toSorted());
+              // If a process is killed while it removes the lock of another process, the file
+              // `.lock.old` remains.
+              const rest = disk.files().filter(name => name !== LOG && !name.endsWith('.lock.old'));
+              expect(rest).toEqual([]);
+            },
+          ),
+          { numRuns: RUNS },
+        );
+      },
+    );
   },
 );
 
@@ -139,7 +142,7 @@ describe('the option `damaged` of committed()', () => {
     expect(bytes).toBeGreaterThan(10);
   });
 
-  it('appends the records of the next incremental run, or starts a new file', async () => {
+  it('appends the records of the next incremental run to the file of the first run, unless that file was deleted', async () => {
     const target = new StandIn<string>();
     const inputs = await temporaryFolder();
     const add = (name: string, text: string) => writeFile(path.join(inputs, name), text);

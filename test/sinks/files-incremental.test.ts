@@ -113,7 +113,7 @@ describe.each(Object.entries(SINKS))('an incremental run of %s', (_, sinkOn) => 
 
   const cuts = Object.entries(CUTS).map(([name, cutOff], at) => [name, cutOff, at] as const);
   it.each(cuts)(
-    'appends every item exactly once, even if the run ends at any call: %s',
+    'appends every item exactly once, whichever disk call the run ends at: %s',
     async (_, cutOff, at) => {
       const first = new SimulatedDisk();
       await run(first, FIRST);

@@ -235,7 +235,7 @@ test.each<[string, string[]]>([
   ['influence_score:10 cat', ['R016@0']],
   ['has:profile_geo_region cat', ['R016@4']],
   ['a\u0000b', ['R003@1']],
-])('checkRule reports an error for jobs and replay in the rule %j: %j', (text, errors) => {
+])('checkRule for jobs and replay reports the rule %j with code@position %j', (text, errors) => {
   expect(errorsOf(text, 'replay').sort()).toEqual([...errors].sort());
   expect(checkRule(text, { product: 'historical' }).tree).toBeUndefined();
 });
@@ -251,7 +251,7 @@ test.each<[string, string[]]>([
   ['contains:x', ['R015@0']],
   ['user_bio:x', ['R015@0']],
   ['cat -(url_contains:x OR sample:10)', ['R015@6', 'R015@24']],
-])('checkRule reports an error for search in the rule %j: %j', (text, errors) => {
+])('checkRule for search reports the rule %j with code@position %j', (text, errors) => {
   expect(errorsOf(text, 'search')).toEqual(errors);
 });
 

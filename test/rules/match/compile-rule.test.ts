@@ -34,10 +34,10 @@ const retweeting = (retweeted: Part): Part => ({
   },
 });
 
-/** Names the products in which a rule matches. */
-function where(expected: Row[2]): string {
-  if (typeof expected === 'boolean') return expected ? 'all products' : 'no product';
-  return expected.search ? 'search only' : 'PowerTrack only';
+/** Returns the verb of a title. */
+function matches(expected: Row[2]): string {
+  if (typeof expected === 'boolean') return expected ? 'matches' : 'does not match';
+  return expected.search ? 'matches (search only)' : 'matches (PowerTrack only)';
 }
 
 /**
@@ -45,10 +45,10 @@ function where(expected: Row[2]): string {
  * does not support.
  */
 function table(name: string, rows: readonly Row[]): void {
-  describe(`compileRule for ${name}:`, () => {
+  describe(`compileRule for rules about ${name}`, () => {
     it.each(
-      rows.map(row => [row[0], JSON.stringify(row[1]).slice(0, 80), where(row[2]), row] as const),
-    )('the rule %s matches the post %s in %s', (_rule, _post, _where, [rule, part, expected]) => {
+      rows.map(row => [row[0], matches(row[2]), JSON.stringify(row[1]).slice(0, 80), row] as const),
+    )('finds that the rule %s %s the post %s', (_rule, _matches, _post, [rule, part, expected]) => {
       const { tree, problems } = parseRule(rule);
       expect(problems.filter(problem => problem.severity === 'error')).toEqual([]);
       const draft = { ...PLAIN, ...part };

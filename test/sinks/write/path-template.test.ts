@@ -33,7 +33,7 @@ describe('a path template', () => {
     ['a-{author}.{lang}.{id}.{format}.x', 'a-Ada_L.de.9007199254740993.original.x'],
     ['./out//{lang}', 'out/de'],
     ['/abs/{lang}', '/abs/de'],
-  ])('expands %s to %s', (template, filled) =>
+  ])('expands the path %s to %s for a post', (template, filled) =>
     expect(fill(template, activity, 'snow')).toBe(filled),
   );
 

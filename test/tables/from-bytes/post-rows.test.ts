@@ -176,7 +176,7 @@ describe('a table row read from the bytes of a post', () => {
     );
   });
 
-  it('equals that of the parsed post after members are removed', () => {
+  it('equals the row of the parsed post if members are missing', () => {
     fc.assert(
       fc.property(
         arbitraryPost,
