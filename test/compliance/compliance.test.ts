@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import path from 'node:path';
 import { constants, createGzip, type Gzip } from 'node:zlib';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { ConnectionError, HttpError, OptionError } from '../../src/base/errors.js';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { ConnectionError, HttpError, OptionError, StorageError } from '../../src/base/errors.js';
 import { formatTimestamp, HOUR, MINUTE, parseTimestamp, SECOND } from '../../src/base/time.js';
 import type { Wait } from '../../src/base/wait.js';
 import {
@@ -18,6 +18,7 @@ import { Progress } from '../../src/flow/progress.js';
 import { type Account, type AccountOptions, account } from '../../src/http/account.js';
 import type { Timing } from '../../src/http/timing.js';
 import type { ComplianceEvent } from '../../src/post/compliance-event.js';
+import { ReplaySpool } from '../../src/replay/replay-spool.js';
 import { collect } from '../../src/sinks/collect.js';
 import { files } from '../../src/sinks/files.js';
 import { AT_ONCE_MS } from '../at-once.js';
@@ -324,6 +325,19 @@ describe('compliance()', () => {
     expect(progress.wait).toBeUndefined();
   });
 
+  it('fails without a retry if the disk is full during the replay of missed events', async () => {
+    service.keepAlive(timing);
+    service.happened.push({ id: 1, at: timing.now() - HOUR });
+    const full = new StorageError('no room', { path: folder, retryable: true });
+    const add = vi.spyOn(ReplaySpool.prototype, 'add').mockRejectedValue(full);
+    onTestFinished(() => add.mockRestore());
+    const options = { until: 'caught up', fromDate: new Date(timing.now() - 2 * HOUR) } as const;
+    const onRetry = () => {
+      throw new Error('It retried');
+    };
+    await expect(reading(options, acme({ onRetry })).done).rejects.toBe(full);
+  });
+
   it("with until: 'caught up' does not end while a partition has no connection", async () => {
     service.keepAlive(timing);
     service.happened.push({ id: 1, at: timing.now() - HOUR });
@@ -569,6 +583,8 @@ describe('compliance()', () => {
 
   it.each([
     ['after a 503', status(503), 4],
+    ['for the Retry-After of a 503', status(503, '', { 'retry-after': '33' }), 33],
+    ['after a 503 with a short Retry-After', status(503, '', { 'retry-after': '1' }), 4],
     ['for the Retry-After of a 429', status(429, '', { 'retry-after': '33' }), 33],
     ['a minute after a 429 without Retry-After', status(429), 60],
   ])('waits %s, and then connects', async (_, reply, seconds) => {

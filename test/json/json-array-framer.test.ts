@@ -33,6 +33,33 @@ describe('JsonArrayFramer', () => {
     expect(items).toEqual([{ a: 1 }]);
   });
 
+  describe.each(['12345678', '"123456"', '["ab",1]', '{"a":"b"}', '[1, 2, 3]'])(
+    'with an element of at most `maxBytes`: %s',
+    element => {
+      const maxBytes = JSON.stringify(JSON.parse(element)).length;
+      const text = `[${element},${element}]`;
+      const read = async (limit: number, blockBytes: number) => {
+        const items: Json[] = [];
+        const array = new JsonArrayFramer([], { maxBytes: limit, maxDepth: 100 }, undefined);
+        for (let from = 0; from < text.length; from += blockBytes)
+          await array.push(Buffer.from(text.slice(from, from + blockBytes)), items);
+        await array.end(items);
+        return items;
+      };
+
+      it.each([1, 3, text.length])(
+        'delivers it, but fails for 1 byte more, in blocks of %i bytes',
+        async blockBytes => {
+          const value = JSON.parse(element);
+          expect(await read(maxBytes, blockBytes)).toEqual([value, value]);
+          await expect(read(maxBytes - 1, blockBytes)).rejects.toThrow(
+            `is larger than ${maxBytes - 1} bytes (\`maxBytes\`)`,
+          );
+        },
+      );
+    },
+  );
+
   it('names the document and the position of an invalid element', async () => {
     await expect(
       framer().push(Buffer.from('{"results":[+]}'.padEnd(40)), []),

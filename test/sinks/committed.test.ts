@@ -190,21 +190,22 @@ describe('a commit of committed()', () => {
     expect(JSON.parse(target.text ?? '')).toMatchObject({ rows: 0, state: 'running' });
   });
 
-  it('rejects the run if another run has committed', async () => {
-    const target = new StandIn<number>();
-    const source = new Flow<number>(async function* () {
-      yield { items: [0], cursor: { next: 1 } };
-      // While this run waits here, another run of the same script does all the work.
-      await pipeline(places(batchesOf([1, 1, 1])), committed({ ...quick, ...target.transactions }));
-      yield { items: [1], cursor: { next: 2 } };
-    });
-    const run = pipeline(
-      source,
-      committed({ waitMs: 60_000, ...target.transactions, name: 'posts' }),
-    );
-    await expect(run).rejects.toThrow(/Another run has committed to posts/);
-    expect(target.rows).toEqual([0, 1, 2]);
-  });
+  it.each(['transactions', 'ranges'] as const)(
+    'rejects the run if another run has committed, with %s',
+    async mode => {
+      const target = new StandIn<number>();
+      const source = new Flow<number>(async function* () {
+        yield { items: [0], cursor: { next: 1 } };
+        // While this run waits here, another run of the same script does all the work.
+        await pipeline(places(batchesOf([1, 1, 1])), committed({ ...quick, ...target[mode] }));
+        yield { items: [1], cursor: { next: 2 } };
+      });
+      const run = pipeline(source, committed({ waitMs: 60_000, ...target[mode], name: 'posts' }));
+      await expect(run).rejects.toThrow(/Another run has committed to posts/);
+      expect(target.rows).toEqual([0, 1, 2]);
+      expect(JSON.parse(target.text ?? '')).toMatchObject({ rows: 3, state: 'complete' });
+    },
+  );
 
   it('is retried `retries` times, and then fails with advice', async () => {
     const target = new StandIn<number>(['ok', ...numbers(9).map((): Ending => 'fails before')]);

@@ -24,6 +24,8 @@ describe('the clock forms of the console', () => {
       { action: 'set', set: HOSTILE },
       { action: 'advance', advance: '5 years' },
       { span: 'x' },
+      { action: 'set' },
+      { action: 'advance' },
     ]) {
       const page = await browser.post(address, fields);
       expect(page.status).toBe(422);

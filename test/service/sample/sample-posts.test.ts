@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { MINUTE } from '../../../src/base/time.js';
+import { FIRST_POST, MINUTE } from '../../../src/base/time.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 import { bySuite } from '../../suite.js';
-import { minute, options } from './sample-posts-of.js';
+import { minute, options, original } from './sample-posts-of.js';
 
 describe('samplePosts', () => {
   test('returns the same bytes for the same seed and minute, whatever calls came before', () => {
@@ -42,6 +42,20 @@ describe('samplePosts', () => {
         }
       }),
       { numRuns: bySuite(4, 200) },
+    );
+  });
+
+  test('returns posts whose authors joined the platform before they posted', () => {
+    fc.assert(
+      fc.property(minute, at => {
+        for (const post of samplePosts(at, { postsPerMinute: 40 })) {
+          const { user } = original(post);
+          const joined = Date.parse(user.created_at);
+          expect(joined).toBeGreaterThanOrEqual(FIRST_POST);
+          expect(joined).toBeLessThanOrEqual(post.postedAt.getTime());
+        }
+      }),
+      { numRuns: bySuite(20, 1000) },
     );
   });
 
