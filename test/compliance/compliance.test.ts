@@ -631,6 +631,15 @@ describe('compliance()', () => {
     expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
   });
 
+  it('names the URL of its stream as the origin of its events', async () => {
+    const batches = compliance(acme(), { folder }).batches()[Symbol.asyncIterator]();
+    const first = batches.next();
+    await service.until(1);
+    service.happen(1, timing.now());
+    expect((await first).value).toMatchObject({ origin: `${server.url}${service.open[0]?.url}` });
+    await batches.return?.();
+  });
+
   it('throws an OptionError for wrong options before it connects', () => {
     for (const options of [
       { partitions: [] },

@@ -64,6 +64,9 @@ describe('a request that engagementTotals sends', () => {
       '{"byPost":{"1":{"favorites":-1}}}',
       '{"byPost":{"1":{"favorites":1.5}}}',
       '{"byPost":{"1":{"favorites":{}}}}',
+      '{"byPost":{"1":{"favorites":[5]}}}',
+      '{"byPost":{"1":{"favorites":null}}}',
+      `{"byPost":{"1":{"favorites":"${'9'.repeat(31)}"}}}`,
       'null',
     ]) {
       server.script.push(status(200, body));

@@ -86,11 +86,19 @@ test('an operator that was removed without a successor has no suggestion', () =>
   }
 });
 
-test('applySuggestions can be limited to the suggestions marked as certain', () => {
-  const text = 'country_code:us has:vidoes';
+test.each([
+  ['country_code:us has:vidoes', 'place_country:us has:vidoes'],
+  ['cat -(dog OR from:bird) or', 'cat -dog -from:bird or'],
+  ['cat OR dog lang:en', 'cat OR (dog lang:en)'],
+  ['cat OR dog sample:10', '(cat OR dog) sample:10'],
+  ["cat 'big dog'", 'cat "big dog"'],
+  ['cat is:retwet', 'cat is:retwet'],
+  ['cat or dog', 'cat or dog'],
+  ['cat, dog', 'cat, dog'],
+])('applySuggestions limited to certain suggestions changes %j to %j', (text, mended) => {
   const { problems } = checkRule(text, { product });
   const certain = problems.filter(({ suggestion }) => suggestion?.certain);
-  expect(applySuggestions(text, certain)).toBe('place_country:us has:vidoes');
+  expect(applySuggestions(text, certain)).toBe(mended);
 });
 
 const problem = (...edits: [number, number, string][]): Problem => ({
