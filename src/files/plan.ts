@@ -21,8 +21,8 @@ import { type Step, type Steps, throughSteps } from './step.js';
 export type PlanStage = (input: Batches<never>, run: Run) => Batches<unknown>;
 
 /**
- * The source of a plan. The sources of the engine (`FilesOfPlan`) also have `open`, which returns
- * the files.
+ * The source of a plan. Sources whose files the engine can read itself implement `FilesOfPlan`, which adds a
+ * method that returns the files.
  */
 export interface PlanSource {
   /** Delivers the items of a plan to a reader that is not a sink of this package. */

@@ -18,7 +18,10 @@ export interface Step {
    * @default true
    */
   readonly isPlanned?: boolean | undefined;
-  /** Whether the step replaces some items. If so, no other reader can share the file. */
+  /**
+   * Whether the step replaces items by changed copies. If so, another reader of the same file must not receive
+   * the items of this step.
+   */
   readonly replaces?: boolean | undefined;
   /**
    * Whether the step changes the items, so that they differ from the records, as `routeByTag` does. No step

@@ -136,8 +136,8 @@ export class Activity {
   }
 
   /**
-   * The full text, even if it is longer than 140 characters. The text of a retweet contains the retweeted
-   * text, which is truncated; see `retweeted`.
+   * The text of the post, complete even beyond 140 characters. Only a retweet is different: after
+   * `RT @handle:`, the retweeted text may be truncated. `retweeted` has all of it.
    */
   get text(): string {
     const root = this.#root;

@@ -29,8 +29,8 @@ export interface Delivery {
   readonly state: ReplayState;
   readonly damaged: readonly Damaged[];
   /**
-   * Whether some of these activities may be delivered twice. An earlier connection may have delivered some of
-   * them, or a later connection may receive some again because minutes failed.
+   * Whether activities of this connection may also arrive through another connection: an earlier one that
+   * ended before its final message, or a later one that repeats minutes that failed.
    */
   readonly inParts: boolean;
 }
@@ -228,8 +228,8 @@ function connectFailure(
   if (!(error instanceof HttpError)) return error.retryable ? 'refused' : 'fatal';
   const { status, body, retryAfterMs = 0 } = error;
   if (isFinalStatus(error) || retryAfterMs > maxRetryAfterMs) return 'fatal';
-  // The stream has no rules. Each retry would use up a connection of the limit, and the response already says
-  // what is missing.
+  // The stream has no rules. A retry would fail in the same way, but would count towards the limit of
+  // connections.
   if (status === 406 && /\bno rules\b/i.test(body)) return 'fatal';
   // If the service refuses a date, its response names the parameter.
   if ((status === 406 || status === 400) && /\b(fromDate|toDate)\b/.test(body))

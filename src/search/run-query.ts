@@ -318,8 +318,8 @@ export function resolveDates(
   const back = to - 30 * DAY;
   const earliest = product === '30day' ? floorTo(MINUTE, now - SPAN_30DAY) : FIRST_POST;
   const from = dateOf(echoed.fromDate) ?? Math.max(back, earliest);
-  // The start of `30day` moves forward every minute. The margin keeps the date valid until the oldest slice
-  // is requested.
+  // The earliest date that `30day` accepts moves forward every minute. With this margin, `fromDate` is still
+  // accepted when the oldest slice of the window is requested, which is the last request.
   const margin = product === '30day' && from > back ? MINUTE : 0;
   return {
     fromDate: String(given.fromDate ?? formatTimestamp(Math.min(from + margin, to - MINUTE))),

@@ -228,8 +228,8 @@ export function editing(draft: SampleDraft): string {
 }
 
 /**
- * Prints the members about edits, starting with a comma, for posts since 29 September 2022. A post can be edited
- * 5 times in 30 minutes.
+ * Returns the members about edits as JSON, with a leading comma. Returns an empty string for posts before
+ * 29 September 2022. A post can be edited 5 times in 30 minutes.
  *
  * @param first The first version of the post.
  */

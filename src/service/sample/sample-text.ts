@@ -91,8 +91,8 @@ function cutText(draft: SampleDraft, full: string, shownTo: number): CutText {
 }
 
 /**
- * Returns the text of a retweet. In code points, `lead` is the length of the `RT @handle:` before the
- * retweeted text, with its space. `kept` is the length of the part of the retweeted text that is included.
+ * Returns the text of a retweet and two lengths in code points: `lead` for the `RT @handle: ` at its start,
+ * and `kept` for the part of the original text that follows.
  */
 export function retweetText(handle: string, original: SampleText) {
   const lead = `RT @${handle}: `;

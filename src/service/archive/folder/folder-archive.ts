@@ -159,7 +159,7 @@ export class BlockFile implements Block {
     const documents = new VarintReader(postings);
     const numbers = new VarintReader(occurrences);
     const found = new Map<number, readonly Occurrence[]>();
-    // A term that is not a word has postings but no occurrences. The loop then ends at once.
+    // Only words have occurrences. For any other term, `numbers` is empty.
     for (let document = 0; !numbers.atEnd; ) {
       document += documents.next();
       const read: Occurrence[] | undefined = among.has(document) ? [] : undefined;
