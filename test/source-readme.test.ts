@@ -135,7 +135,7 @@ function walkOf(title: string): { readonly steps: string; readonly onTheWay: str
   const paragraphs = section.split('\n\n');
   const startingWith = (start: string) =>
     paragraphs.find(paragraph => paragraph.trimStart().startsWith(start)) ?? '';
-  return { steps: startingWith('1. '), onTheWay: startingWith('On the way: ') };
+  return { steps: startingWith('1. '), onTheWay: startingWith('These steps also use ') };
 }
 
 describe('a list of files on the architecture page', () => {
