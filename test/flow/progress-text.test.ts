@@ -93,6 +93,25 @@ describe('the progress printed as lines', () => {
     display.finish();
   });
 
+  it.each([
+    [999, '999 B'],
+    [1_000, '1.0 kB'],
+    [99_400, '99.4 kB'],
+    [99_600, '100 kB'],
+    [999_499, '999 kB'],
+    [999_500, '1.0 MB'],
+    [2.5e9, '2.5 GB'],
+    [1e12, '1.0 TB'],
+  ])('shows the size of %d bytes with at most three digits: %s', (receivedBytes, size) => {
+    const screen = new Screen();
+    const progress = new Progress();
+    const display = showProgress(progress, 'lines', { stream: screen });
+    Object.assign(progress, { received: 1, receivedBytes });
+    vi.advanceTimersByTime(5_000);
+    expect(screen.text).toContain(`received 1 (${size})`);
+    display.finish();
+  });
+
   it('shows what the source waits for, in seconds or, from a minute on, as a time of day', () => {
     const screen = new Screen();
     const progress = new Progress();

@@ -244,6 +244,27 @@ describe('a snapshot of the local service', () => {
     expect((await jobs.list(acme)).jobs.map(({ status }) => status)).toEqual(['delivered']);
   });
 
+  it('causes an error if the state folder of the other service cannot store one of its jobs', async () => {
+    const { service, acme } = await serve({ jobDwellMs: HOUR });
+    const { uuid } = await jobs.create(acme, {
+      title: 'tea',
+      fromDate: '202405150900',
+      toDate: '202405151000',
+      dataFormat: 'original',
+      rules: [{ value: 'tea' }],
+    });
+    const snapshot = await service.snapshot();
+    const stateFolder = await temporaryFolder();
+    await mkdir(path.join(stateFolder, 'jobs'));
+    const inTheWay = path.join(stateFolder, 'jobs', uuid);
+    await writeFile(inTheWay, '');
+    const other = await serve({ stateFolder });
+    await expect(other.service.restore(snapshot)).rejects.toMatchObject({
+      code: 'ERR_STORAGE',
+      message: expect.stringContaining(inTheWay),
+    });
+  });
+
   it('is restored without advancing the jobs that it replaces', async () => {
     const served = await serve({ jobDwellMs: MINUTE });
     const { service, acme } = served;

@@ -15,7 +15,7 @@ import {
   type CommittedOptions,
   committedOn,
 } from '../../../src/sinks/committed.js';
-import { filesOn } from '../../../src/sinks/files.js';
+import { type FilesOptions, filesOn } from '../../../src/sinks/files.js';
 import { tee } from '../../../src/sinks/tee.js';
 import { PowerCut, SimulatedDisk } from '../../storage/simulated-disk.js';
 import { bySuite } from '../../suite.js';
@@ -347,27 +347,37 @@ describe('tee with a branch that ends in committed()', () => {
     }
   });
 
-  it('rejects a second run while the first one writes', async () => {
-    const disk = new SimulatedDisk();
-    const target = new StandIn<number>();
-    const run = (source: Flow<number>) =>
-      pipeline(
-        source,
-        tee(
-          filesOn<number>(disk, { path: item => `/a/${item % 3}` }),
-          filesOn<number>(disk, { path: '/b/x' }),
-          committedOn<number>(disk, { ...quick, ...target.transactions }),
-        ),
+  it.each<[string, FilesOptions<number>['path'], RegExp]>([
+    ['the folder of its first path', '/a/x', /^Another run holds \/a\/\.tee-\w+\.lock/],
+    [
+      'the working folder if its first path is a function',
+      item => `/a/${item % 3}`,
+      /^Another run holds \.tee-\w+\.lock/,
+    ],
+  ])(
+    'rejects a second run while the first one writes, by a lock in %s',
+    async (_, first, refusal) => {
+      const disk = new SimulatedDisk();
+      const target = new StandIn<number>();
+      const run = (source: Flow<number>) =>
+        pipeline(
+          source,
+          tee(
+            filesOn<number>(disk, { path: first }),
+            filesOn<number>(disk, { path: '/b/x' }),
+            committedOn<number>(disk, { ...quick, ...target.transactions }),
+          ),
+        );
+      await run(
+        new Flow<number>(async function* ({ resume }) {
+          yield { items: [1], cursor: { next: 1 } };
+          await expect(run(places([[1]]))).rejects.toThrow(refusal);
+          expect(resume).toBeUndefined();
+        }),
       );
-    await run(
-      new Flow<number>(async function* ({ resume }) {
-        yield { items: [1], cursor: { next: 1 } };
-        await expect(run(places([[1]]))).rejects.toThrow(/Another run holds .*\.tee-\w+\.lock/);
-        expect(resume).toBeUndefined();
-      }),
-    );
-    expect(target.rows).toEqual([1]);
-  });
+      expect(target.rows).toEqual([1]);
+    },
+  );
 
   const into = (more: Partial<CommittedOptions<number>> = {}) =>
     committedOn<number>(new SimulatedDisk(), {
