@@ -127,7 +127,7 @@ export class GeneratedEvents {
           events.push({ at: event.at, partition: partitionOf(userId), json });
         }
     }
-    return events.sort((a, b) => a.at - b.at || (a.json < b.json ? -1 : 1));
+    return events.sort((a, b) => a.at - b.at);
   }
 }
 

@@ -97,13 +97,13 @@ function textCells(post: PostBytes): CellsOfColumns {
  * cell is returned.
  */
 function linkCell(post: PostBytes): PostCell | undefined {
-  const { bytes, format, find, fieldCell, isText, isDigits, startOf, endOf } = post;
+  const { bytes, format, find, fieldCell, isText, startOf, endOf } = post;
   if (format === 'activity_streams') return fieldCell(OWN.link, 'own');
   const [id, handle] = [find(OWN.id), find(AUTHOR.writtenHandle)];
   const link = Buffer.alloc(LINK.length + MAX_LINK_BYTES + STATUSES.length);
   LINK.copy(link);
   return out => {
-    if (!isDigits(id()) || !isText(handle())) return false;
+    if (!isText(handle())) return false;
     const [start, end] = [startOf(handle()) + 1, endOf(handle()) - 1];
     const [idStart, idEnd] = [startOf(id()) + 1, endOf(id()) - 1];
     if (end - start + idEnd - idStart > MAX_LINK_BYTES) return false;
