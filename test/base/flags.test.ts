@@ -60,6 +60,7 @@ describe('command-line flags', () => {
 
   it.each([
     [['--form-date', 'x'], 'there is no flag --form-date; did you mean --from-date?'],
+    [['--frm', 'x'], 'there is no flag --frm; did you mean --from?'],
     [['-x'], 'there is no flag -x. Put -- before an argument that begins with -'],
     [['-is:retweet'], 'there is no flag -is:retweet. Put --'],
     [['--limit'], '--limit needs a value, --limit <number>'],

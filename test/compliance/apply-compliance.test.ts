@@ -265,6 +265,22 @@ describe('applyCompliance', () => {
     expect(new Set(await stored())).toEqual(new Set([kept]));
   });
 
+  it('counts a post that only loses its quote as changed, not as removed', async () => {
+    const [deleted, ...others] = posts[0]?.slice(0, 4).map(({ raw }) => String(raw)) ?? [];
+    const quoting = others.map(post => post.replace('{', `{"quoted_status":${deleted},`));
+    const file = path.join(archive, 'quotes.jsonl');
+    await writeFile(file, [deleted, ...quoting, ''].join('\n'));
+    await tombstones.record([ofPost('delete', posts[0]?.[0]?.id ?? '')]);
+    const match = (name: string) => name === 'quotes.jsonl';
+    expect(await applyCompliance(archive, tombstones, { match })).toEqual({
+      files: 1,
+      posts: 4,
+      removed: { deleted: 1 },
+      changed: 3,
+      rewritten: [{ path: file, removed: 1, changed: 3 }],
+    });
+  });
+
   it('removes a hidden post of a large file even if its quoted post has no readable id', async () => {
     const [first, second] = posts[0] ?? [];
     const file = path.join(archive, 'large.jsonl');

@@ -338,6 +338,15 @@ describe('compliance()', () => {
     await expect(reading(options, acme({ onRetry })).done).rejects.toBe(full);
   });
 
+  it('does not report the waits of a replay while live events arrive', async () => {
+    service.happened.push({ id: 1, at: timing.now() - HOUR });
+    const progress = new Progress();
+    const fromDate = new Date(timing.now() - 2 * HOUR);
+    for await (const { items } of compliance(acme(), { folder, fromDate }).batches({ progress }))
+      if (items.length > 0) break;
+    expect(progress.counts()).toMatchObject({ waits: 0, leftMs: undefined });
+  });
+
   it("with until: 'caught up' does not end while a partition has no connection", async () => {
     service.keepAlive(timing);
     service.happened.push({ id: 1, at: timing.now() - HOUR });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createdAtIn, parseCreatedAt, parseIsoTime } from '../../src/post/posted-at.js';
+import { createdAtIn, isoTimeIn, parseCreatedAt, parseIsoTime } from '../../src/post/posted-at.js';
 
 const instant = fc.date({
   min: new Date('2006-03-21T00:00:00Z'),
@@ -97,5 +97,34 @@ describe('createdAtIn', () => {
 
   it('returns NaN for a day that its month does not have', () => {
     expect(createdAtIn(Buffer.from('Wed Feb 30 20:19:24 +0000 2018'), 0)).toBeNaN();
+  });
+});
+
+describe('isoTimeIn', () => {
+  it('reads the time of an activity from its bytes', () => {
+    fc.assert(
+      fc.property(instant, date => {
+        const found = isoTimeIn(Buffer.from(`"${date.toISOString()}"`), 1);
+        const isLeapDay = date.getUTCMonth() === 1 && date.getUTCDate() === 29;
+        expect(found).toBe(isLeapDay ? Number.NaN : date.getTime());
+      }),
+    );
+  });
+
+  it.each([
+    '2018-00-10T20:19:24.000Z',
+    '2018-13-10T20:19:24.000Z',
+    '2018-10-00T20:19:24.000Z',
+    '2018-10-32T20:19:24.000Z',
+    '2018-09-31T20:19:24.000Z',
+    '2018-02-29T20:19:24.000Z',
+    '2018-10-10T24:19:24.000Z',
+    '2018-10-10T20:60:24.000Z',
+    '2018-10-10T20:19:60.000Z',
+    '2018-10-10T20:19:24.-01Z',
+    '0999-10-10T20:19:24.000Z',
+    '2018-10-10 20:19:24.000Z',
+  ])('returns NaN for %s', text => {
+    expect(isoTimeIn(Buffer.from(text), 0)).toBeNaN();
   });
 });

@@ -124,6 +124,27 @@ describe('a replay whose connection is faulty', () => {
     expect(server.received.length).toBe(2);
   });
 
+  async function afterDamaged(count: number, record: string) {
+    const damaged: unknown[] = [];
+    const records = Array.from({ length: count }, () => record);
+    const reply = stream([...records, info(COMPLETED, count)]);
+    const onDamaged = (record: unknown) => damaged.push(record);
+    const got = await followedBy(reply, window, sent, { onDamaged });
+    return { got: idsOf(got), damaged: damaged.length, requests: server.received.length };
+  }
+
+  it.each([
+    ['1,001 damaged records', 1_001, 'x'],
+    ['more than 64 MiB of damaged records', 65, `x${' x'.repeat(2 ** 19)}`],
+  ])('is requested again after %s', async (_, count, record) => {
+    const outcome = await afterDamaged(count, record);
+    expect(outcome).toEqual({ got: idsOf(sent), damaged: 0, requests: 2 });
+  });
+
+  it('reports up to 1,000 damaged records', async () => {
+    expect(await afterDamaged(1_000, 'x')).toEqual({ got: [], damaged: 1_000, requests: 1 });
+  });
+
   it('loses no post if the connection ends with an error message', async () => {
     const error =
       '{"error":{"message":"Force closing connection","sent":"2017-01-11T17:04:13+00:00"}}';

@@ -1,8 +1,38 @@
 import { spawnSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { shellWord } from '../../src/service/account-variables.js';
+import { environmentOf, shellWord } from '../../src/service/account-variables.js';
+import { type Addresses, createService } from '../../src/service/index.js';
 import { BASH_ARGS } from '../child-processes.js';
+import { MemoryArchive } from './memory-archive.js';
+
+describe('environmentOf', () => {
+  it('sets limits and insecure origins if the service has them, and clears those of the environment', async () => {
+    const addresses = async (limits: 'strict' | 'relaxed') => {
+      const service = createService({ limits, archive: new MemoryArchive([]) });
+      const started = await service.start();
+      await service.stop();
+      return started;
+    };
+    const [strict, relaxed] = [await addresses('strict'), await addresses('relaxed')];
+    const set = (of: Addresses, given = {}) => {
+      const { MILLRACE_LIMITS: limits, MILLRACE_INSECURE_ORIGINS: origins } = environmentOf(
+        of,
+        given,
+      );
+      return { limits, origins };
+    };
+    const other = { MILLRACE_LIMITS: 'relaxed', MILLRACE_INSECURE_ORIGINS: 'http://other.example' };
+    expect(set(strict)).toEqual({ limits: undefined, origins: undefined });
+    expect(set(strict, other)).toEqual({ limits: '', origins: '' });
+    expect(set(relaxed)).toEqual({ limits: 'relaxed', origins: undefined });
+    const insecureOrigins = ['http://one.example', 'http://two.example'];
+    expect(set({ ...relaxed, insecureOrigins }, other)).toEqual({
+      limits: 'relaxed',
+      origins: 'http://one.example,http://two.example',
+    });
+  });
+});
 
 describe('a value quoted for a shell', () => {
   it('is read back unchanged by the shell, whatever it contains', () => {

@@ -144,6 +144,27 @@ describe('the console of the local service', () => {
       expect(await statusFor(host)).toBe(421);
   });
 
+  it('offers to refresh a live page every 5 s, and to stop that', async () => {
+    const { browser } = await signedIn();
+    const page = await browser.get('/console/streams');
+    expect(readable(page.text)).toContain('Refresh every 5 s');
+    expect(page.headers.get('refresh')).toBe(null);
+    const refreshed = await browser.get('/console/streams?refresh=5');
+    expect(readable(refreshed.text)).toContain('refreshes every 5 s');
+    expect(refreshed.text).toContain('<a href="/console/streams">Stop</a>');
+    expect(refreshed.headers.get('refresh')).toBe('5');
+    for (const asked of ['0', '3601', '-1', '1.5'])
+      expect((await browser.get(`/console/streams?refresh=${asked}`)).headers.get('refresh')).toBe(
+        null,
+      );
+    expect((await browser.get('/console/streams?refresh=3600')).headers.get('refresh')).toBe(
+      '3600',
+    );
+    const still = await browser.get('/console/faults?refresh=5');
+    expect(readable(still.text)).not.toContain('Refresh every');
+    expect(still.headers.get('refresh')).toBe(null);
+  });
+
   it('shows an error page for unknown addresses, and redirects the root to the overview', async () => {
     const { browser } = await signedIn();
     const page = await browser.get('/console/nothing');

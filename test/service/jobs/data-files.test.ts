@@ -132,6 +132,7 @@ describe('the results of a job in the local service', () => {
     const { uuid, listing } = await delivered(jobs);
     expect(listing.suspectMinutesURL).toBe(`${jobs.base}/jobs/${uuid}/suspectMinutes.json`);
     const reply = await jobs.ask(String(listing.suspectMinutesURL));
+    expect(reply.status).toBe(200);
     // The third suspect minute is outside the time range of the job.
     expect(JSON.parse(reply.text)).toEqual({ suspectMinutes: minutes.slice(0, 2) });
     const other = await delivered(jobs, { title: 'other' });

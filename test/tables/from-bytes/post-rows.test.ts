@@ -337,6 +337,40 @@ describe('a table row read from the bytes of a post', () => {
       expect(row[NAMES.indexOf(name as PostColumnName)]).toEqual(value);
   });
 
+  it.each(['12x34', 'x12', '12x', 'x', 'x:', 'x:12', ':12', '12:', '12:34', '-12', ' 12', ''])(
+    'equals that of the parsed post if the post that it replies to has the id "%s"',
+    id => {
+      const original = { id: 7, id_str: '7', created_at: 'Wed Oct 10 20:19:24 +0000 2018' };
+      const activity = { id: 'x:7', verb: 'post', postedTime: '2018-10-10T20:19:24.000Z' };
+      expectSame(Buffer.from(JSON.stringify({ ...original, in_reply_to_status_id_str: id })));
+      expectSame(Buffer.from(JSON.stringify({ ...activity, actor: { id } })));
+      expectSame(Buffer.from(JSON.stringify({ ...activity, id })));
+    },
+  );
+
+  it('contains the http address of media without https, even for the first post of a thread', async () => {
+    const post = {
+      ...{ id: 7, id_str: '7', created_at: 'Wed Oct 10 20:19:24 +0000 2018', user: {} },
+      extended_entities: {
+        media: [
+          { media_url: 'http://a.example/' },
+          { media_url_https: 'https://b.example/' },
+          { media_url: 'http://c.example/', media_url_https: 'https://c.example/' },
+        ],
+      },
+    };
+    const bytes = Buffer.from(JSON.stringify(post));
+    // A new module has no values of an earlier post in its memory.
+    vi.resetModules();
+    const module = await import('../../../src/post/bytes/post-in-bytes.js');
+    const first = module.PostInBytes.ofThread() as PostInBytes;
+    const out = new CsvCells(first.strings, false);
+    postRowWriter('csv', NAMES, 'error', { post: first, out })(bytes, 0, bytes.length);
+    const row = out.take().toString();
+    expect(row).toBe(parsedRow(bytes));
+    expect(row).toContain('""http://a.example/"",""https://b.example/"",""https://c.example/""');
+  });
+
   it('equals that of the parsed activity if it has more links than fit in its memory for links', () => {
     const numbers = Array.from({ length: 40 }, (_, number) => number);
     const urls = numbers.map(number => ({ url: `https://t.co/${number}` }));

@@ -18,6 +18,13 @@ import type { Activity, Routed } from '../../../src/post/activity.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 import { type ParquetOptions, parquet } from '../../../src/sinks/parquet.js';
 import { localFiles } from '../../../src/sources/local-files.js';
+import {
+  itemToAdd,
+  ParquetEncoder,
+  rowAdder,
+} from '../../../src/tables/parquet/parquet-encoder.js';
+import { RowBlockBuilder } from '../../../src/tables/parquet/row-block.js';
+import { listColumns } from '../../../src/tables/table-options.js';
 import { bySuite } from '../../suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 
@@ -102,6 +109,32 @@ const DAMAGES: Readonly<Record<string, (text: string) => Buffer>> = {
   'a value that does not fit': text =>
     gzipSync(text.replace(/"followers(_c|C)ount":\d+/, '"followers$1ount":0.5')),
 };
+
+describe('the memory that a Parquet encoder holds', () => {
+  it('includes rows that were added before a block until they are flushed', async () => {
+    const columns = listColumns(['id', 'text']);
+    const format = {
+      columns,
+      addRow: rowAdder(columns, 'error'),
+      compression: 'snappy',
+      rowGroup: 100,
+    } as const;
+    const encoder = new ParquetEncoder(format, undefined);
+    for (const item of POSTS.slice(0, 10)) encoder.add(itemToAdd(item, undefined));
+    const held = encoder.heldBytes;
+    expect(held).toBeGreaterThan(10 * POSTS[0]!.id.length);
+    const builder = new RowBlockBuilder(columns.map(({ type }) => type));
+    format.addRow(builder, POSTS[10], undefined);
+    encoder.addBlock(1, Promise.resolve(builder.take()));
+    expect(encoder.heldBytes).toBeGreaterThanOrEqual(held);
+    expect(encoder.room).toBe(89);
+    encoder.add(itemToAdd(POSTS[11], undefined));
+    expect(encoder.heldBytes).toBeGreaterThan(held);
+    await encoder.flush();
+    expect(encoder.heldBytes).toBeLessThan(held / 10);
+    expect(encoder.room).toBe(100);
+  });
+});
 
 describe('Parquet files written by threads', () => {
   it('equal files written without threads, byte for byte', async () => {
