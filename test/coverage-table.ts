@@ -15,7 +15,7 @@ export function withCoverage(page: string, folders: readonly FolderCoverage[]): 
   return `${before.trimEnd()}
 
 ${HEADING}
-What all tests run of each folder, with the processes and threads that they start. \`npm run coverage\` writes this table.
+The lines and branches of each folder that \`npm run test:all\` executes, also in the processes and threads that tests start. \`npm run coverage\` updates this table.
 
 | Folder | Lines | Branches |
 |---|---|---|

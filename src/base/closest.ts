@@ -11,7 +11,7 @@ export function closest(word: string, candidates: Iterable<string>): string | un
     best = candidate;
     least = edits;
   }
-  // A word of one or two letters is close to many candidates. It must equal one, ignoring case.
+  // A word of one or two letters is close to many candidates, so it must equal a candidate, ignoring case.
   return wanted.length <= 2 && least > 0 ? undefined : best;
 }
 

@@ -231,8 +231,8 @@ export class IncompleteError extends MillraceError {
 }
 
 /**
- * Whether an error means that a run has used up its budget. The service charges for posts once they
- * are delivered, so sinks commit those posts.
+ * Whether an error means that a run has used up its budget. Sinks then still commit the posts that were
+ * delivered, because the service has charged for them.
  */
 export function isBudgetSpent(error: unknown): boolean {
   return error instanceof IncompleteError && error.reason === 'budget';

@@ -24,7 +24,7 @@ export type Flags = readonly Flag[];
 /** The string given for a flag, `true` for a switch, or a list for a repeated flag. */
 export type FlagValue = string | true | readonly string[];
 
-/** Settings of a flag that the table of options does not contain. */
+/** What the command line adds to an entry in the table of options, to define the flag of that option. */
 export interface FlagDetails {
   /** @default the name of the option in kebab-case */
   readonly name?: string;
@@ -201,9 +201,9 @@ export function helpOf(flags: Flags): string {
 }
 
 /**
- * Converts the text of a flag to the value of its option. Tries a string, the result of `fromText`,
- * a number, and lists of strings and numbers. If the option accepts none of these, returns the
- * text (or, for a flag with a unit, the converted number), so that the check of the option reports it.
+ * Converts the text of a flag to the value of its option. Tries these forms in order: the string, the result
+ * of `fromText`, a number, a list of strings, a list of numbers. If the option accepts none of them, returns
+ * the text, or the converted number for a flag with a unit. The check of the option then reports it.
  */
 function optionValue(option: Option<unknown>, text: string, unit: number): unknown {
   const list = text.split(',').map(part => part.trim());

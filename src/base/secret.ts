@@ -19,7 +19,7 @@ const MIN_WORD = 3;
 const WORD_START = String.raw`(?:(?<![\p{L}\p{N}])|(?<=%[\da-fA-F]{2}|\\[bfnrt]|\\u[\da-fA-F]{4}))`;
 const WORD_END = String.raw`(?![\p{L}\p{N}])`;
 
-/** Matches the first character of an encoded character, such as `%3D`, `&lt;` or `\\u003d`. */
+/** Matches the first character of an escape, such as `%3D`, `&lt;` or `\u003d`. */
 const ESCAPE = /[%&\\]/;
 
 interface Known {
@@ -34,11 +34,15 @@ interface Known {
 const known = new Map<string, Known>();
 /**
  * The secrets, longest first. If a short secret were replaced first inside a longer one, the rest of the
- * longer one would stay visible. `undefined` after a change of `known`.
+ * longer one would stay visible. A change of `known` sets this to `undefined`, and the next use sorts the
+ * secrets again.
  */
 let byLength: readonly (readonly [string, Known])[] | undefined;
 
-/** Calls `release` after a `Secret` is garbage-collected. Errors may then show its value again. */
+/**
+ * After a `Secret` is garbage-collected, calls the function that `protect` returned for it. Errors may then
+ * show the value of the secret.
+ */
 const unused = new FinalizationRegistry<() => void>(release => release());
 
 /**
@@ -227,7 +231,7 @@ function anySpelling(character: string, { before = '', after = '' } = {}): strin
     `&#(?:0*${point}|[xX]0*${anyCaseHex(point, 1)});`,
     ...(named === undefined ? [] : [`&${named};`]),
     ...(character === ' ' ? ['\\+'] : []),
-    // JSON escapes some characters, and JSON within JSON also escapes the escapes.
+    // JSON escapes some characters with backslashes, and JSON within JSON also escapes these backslashes.
     character === '\\' ? '\\\\{1,4}' : `${before}\\\\{0,3}${literal(character)}${after}`,
   ].join('|')})`;
 }

@@ -37,7 +37,10 @@ export interface Wait {
    * `limits.replay`.
    */
   readonly setting?: string | undefined;
-  /** The end of the wait, by the service's clock. For `servers`, the time at which the run gives up. */
+  /**
+   * The end of the wait, by the service's clock. If `reason` is `servers`, the time at which the run gives
+   * up.
+   */
   readonly until: Date;
   /** The length of the wait, in milliseconds. */
   readonly waitMs: number;

@@ -21,8 +21,8 @@ export const usageCommand: Command = {
 };
 
 /**
- * `millrace engagement`: the service reports an error for each post that does not belong to the user of the
- * access token.
+ * `millrace engagement`: gets the engagement totals of posts. The service reports an error for each post that
+ * does not belong to the user of the access token.
  */
 export const engagementCommand: Command = {
   usage: 'IDS.txt',

@@ -140,7 +140,10 @@ function sinkOf(out: string, argument: string): FileSinkName {
   throw new OptionError('out', `${argument} ${out}: ${meant}`);
 }
 
-/** The option `signal`. The command passes a signal that fires on Ctrl+C. A printed script omits it. */
+/**
+ * The option `signal` of a library call. The command passes a signal that fires on Ctrl+C. A script that the
+ * command prints omits the option.
+ */
 export const SIGNAL = { signal: new Code(undefined, ({ signal }) => signal) };
 const PROGRESS = { progress: new Code("'auto'", ({ progress }) => progress) };
 

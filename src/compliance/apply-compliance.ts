@@ -45,7 +45,7 @@ export interface ApplyComplianceOptions extends HidingOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A rewritten file, and how many of its posts were hidden or changed. */
+/** A rewritten file, and how many of its posts were removed, masked or changed. */
 export interface RewrittenFile {
   readonly path: string;
   /** The number of posts that were removed or masked. */

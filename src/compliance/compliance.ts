@@ -62,10 +62,9 @@ export interface ComplianceOptions {
   /** Overrides times and limits of the replay that fetches missed events. For tests. */
   readonly timings?: Partial<ReplayTimings> | undefined;
   /**
-   * `'caught up'` ends the flow once it has delivered all events from before this run connected, including
-   * those since the previous run. Meant for nightly runs, each of which continues where the previous run
-   * ended. The service can replay a minute only after 30 minutes, so every run except the first takes at
-   * least that long.
+   * `'caught up'` ends the flow once it has delivered all events from before this run connected. Use it for
+   * nightly runs that each resume from the cursor of the previous run. A run that must fetch missed events
+   * takes at least 30 minutes, because the service can replay a minute only after that time.
    * @default the flow never ends
    */
   readonly until?: 'caught up' | undefined;

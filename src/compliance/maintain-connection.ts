@@ -183,8 +183,8 @@ export class DeliveredTime {
     this.#heartbeat = isHeartbeat ? instant : undefined;
     if (!isHeartbeat || before === undefined) return undefined;
     if (instant.elapsed - before.elapsed < HEARTBEATS_APART_MS) return undefined;
-    // All events that were sent before the previous heartbeat have arrived. That heartbeat may have
-    // been as late as the last events, so the delay is subtracted.
+    // The service had sent all earlier events when it sent the previous heartbeat. That heartbeat may have
+    // taken as long to arrive as the last events, so `#delayMs` is subtracted from its time.
     return before.now - this.#delayMs;
   }
 

@@ -53,8 +53,8 @@ const WHOLE: Cursor = { source: 'file' };
 const ids = new ShownIds();
 
 /**
- * Removes from a file the posts, and the parts of posts, that tombstones hide. If there are none, or in a dry
- * run, the file stays unchanged.
+ * Removes from a file the posts, and the parts of posts, that tombstones hide. The file stays unchanged if
+ * nothing is hidden, or in a dry run.
  */
 export async function rewriteFile(
   file: string,
@@ -98,7 +98,10 @@ class BadRecord extends Error {
   }
 }
 
-/** Adds a line number to the error about a record. Finds the line by searching for the record in the file. */
+/**
+ * Adds a line number to the error about a record. Finds the line by searching the file for the bytes of the
+ * record.
+ */
 async function errorWithLine(
   file: string,
   { record, cause }: BadRecord,

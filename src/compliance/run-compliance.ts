@@ -40,7 +40,7 @@ export interface ComplianceGap extends Omit<Gap, 'reason'> {
 export interface ComplianceRun {
   readonly account: Account;
   readonly urls: readonly URL[];
-  /** The result of `Account.serviceAt` for the first of these URLs. */
+  /** The result of `Account.serviceAt` for the first of `urls`. */
   readonly service: { readonly service?: string };
   /** The start in epoch milliseconds. `undefined` to start with new events. */
   readonly since: number | undefined;
@@ -73,8 +73,8 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
     if (leftMs !== undefined && run.progress !== undefined)
       run.progress.endsAt = performance.now() + leftMs;
   };
-  // While an endless run fills a gap, live events continue to arrive, so the waits of the replay are not
-  // reported. A run with `until` has nothing else to wait for, so these waits are reported.
+  // Progress shows the waits of a replay only in a run with `until`. In an endless run, live events continue
+  // to arrive during these waits.
   const waits = job.untilCaughtUp ? { account, onWait: showLeft } : { account: job.account };
   const { timing } = account;
   const resume = run.resume ?? job.resume;
@@ -166,9 +166,7 @@ interface GapFilling extends ComplianceRun {
   readonly onWait?: ReplayRun<ComplianceEvent>['onWait'];
 }
 
-/**
- * Fetches the events of gaps with replays, one gap at a time. Each replay waits until its gap is old enough.
- */
+/** Fills the gaps one at a time. A replay fetches the events of each gap once the gap is old enough. */
 async function fillGaps(
   { account, onWait, replayOf, onGap, onDamaged }: GapFilling,
   gaps: ConnectionGaps,
@@ -259,8 +257,8 @@ function streamOf(urls: readonly URL[]): string {
 }
 
 /**
- * Gaps are extended by this many milliseconds on both sides. An event may arrive this long after
- * the time it states.
+ * Gaps are extended by this many milliseconds on both sides. An event may arrive up to this long after the
+ * time it states.
  */
 const LATE = MINUTE;
 
@@ -277,8 +275,8 @@ interface ConnectionGapsState {
  */
 export class ConnectionGaps {
   /**
-   * For each connection, the time up to which it has delivered every event. Until the connection is
-   * first established, this is the start of the run, or `undefined` if the run starts with new
+   * For each connection, the time up to which it has delivered every event. Until the connection is first
+   * established, this is the time from which the run needs events, or `undefined` if the run needs only new
    * events.
    */
   readonly #delivered: (number | undefined)[];
@@ -303,9 +301,9 @@ export class ConnectionGaps {
   }
 
   /**
-   * Call this when a connection is established. The time since the connection last delivered every
-   * event is then a gap. At the first call for a connection, the gap starts where the run starts.
-   * If the run starts with new events, there is no gap.
+   * Call this when a connection is established. Adds a gap: the time since all events of the connection were
+   * last known to be delivered. At the first call for a connection, the gap starts where the run starts. If
+   * the run starts with new events, there is no gap.
    */
   connected(connection: number, at: number): void {
     const before = this.#delivered[connection];

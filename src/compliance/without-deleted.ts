@@ -104,7 +104,8 @@ async function withoutHidden(
 }
 
 /**
- * The number of integers that are stored for each id: the row of the post, then the integers of `ShownIds`.
+ * The number of integers in `SHOWN_IDS` for each id: the row of the post, then `SHOWN_INTS` integers for the
+ * id.
  */
 const ROW_ID_INTS = 1 + SHOWN_INTS;
 
@@ -142,7 +143,7 @@ export const SHOWN_IDS: RecordColumn<Uint32Array, undefined> = {
 
 // The states of a post. `statesOf` determines them from the ids of the post alone.
 const SHOWN = 1;
-/** The ids do not decide whether to hide, mask or change the post, so its bytes must be read. */
+/** The ids alone do not tell whether to hide, mask or change the post, so its bytes must be read. */
 const SUSPECT = 2;
 const HIDDEN = 3;
 
@@ -165,8 +166,8 @@ function statesOf(tombstones: Tombstones, rows: Rows, options: HidingOptions): U
           : isHiddenBy(tombstones.postAt(high, low), post =>
               of === ID_OF.version ? post.deleted : hiddenByPost(post, options),
             );
-    // The bytes of the post are needed in two cases. A mask is created from them, and a quote of a
-    // hidden post is removed from them.
+    // A post is only `SUSPECT` if its bytes are needed: to create a mask from them, or to remove the quote of
+    // a hidden post from them.
     const isDecided = options.mask !== true && (of & ID_OF.quoted) === 0;
     if (isHidden !== undefined) states[row] = isHidden && isDecided ? HIDDEN : SUSPECT;
   }

@@ -51,8 +51,8 @@ export async function decodeFile(
   if (file.length > MAX_FILE_BYTES) return undefined;
   try {
     const bytes = gunzip === undefined ? copyOf(file) : await contentOf(file, gunzip, inflate);
-    // A file that starts with a byte order mark is left to the pipeline stages. `jsonLines` skips
-    // the mark, but the check of a job's files refuses it.
+    // A file that starts with a byte order mark is not decoded here. `jsonLines` skips the mark, but the
+    // check of a job's files refuses it.
     if (bytes === undefined || startsWithMark(bytes)) return undefined;
     const { rows, messages } =
       cutLines(bytes, limits, records) ?? (await cutRecords(bytes, limits, records));
@@ -66,8 +66,8 @@ export async function decodeFile(
 
 function contentOf(file: Buffer, { plain, maxBytes }: InflateLimits, inflate: Inflate) {
   if (file.length === 0 || compressionOf(file) !== 'plain') return inflate(file, maxBytes);
-  // For a file of fewer than 4 bytes, `isZstd` may return `undefined`. Such a file may be a
-  // truncated zstd file, so the pipeline stages process it.
+  // For a file of fewer than 4 bytes, `isZstd` may return `undefined`, because the file may be a truncated
+  // zstd file. The stages of the pipeline then process it.
   const passes = plain === 'pass' && isZstd(file) === false && file.length <= maxBytes;
   return passes ? copyOf(file) : undefined;
 }
@@ -83,8 +83,8 @@ function copyOf(file: Buffer): Buffer {
 }
 
 /**
- * Cuts a file in which each line is one complete JSON object, faster than `LineFramer` does. Returns
- * `undefined` for any other file.
+ * Splits a file into records, if each of its lines is one complete JSON object. This is faster than
+ * `LineFramer`. Returns `undefined` for any other file.
  */
 function cutLines(
   bytes: Buffer,

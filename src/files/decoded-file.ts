@@ -125,7 +125,7 @@ export class DecodedFile implements DecodedRows {
     held?.thread.tell('free', [held.file]);
     held?.onFree();
     if (this.#isKept) return;
-    // Ignores a failure, because the reader of the content reports it.
+    // A failure is ignored here, because the reader of the content reports it.
     this.#content?.then(
       () => this.rows.release(),
       () => {},

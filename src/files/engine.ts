@@ -98,7 +98,7 @@ export class Engine implements PostEngine {
         yield shared.engine?.readsFor(steps) === true ? batch : await asItems(batch);
       return;
     }
-    // If a sink collects damaged records, decodes no whole files, because only the stages report damaged
+    // If a sink collects damaged records, whole files are not decoded. Only the stages report damaged
     // records.
     if (run.damaged === undefined) this.#decoder = this.#decoderOf(plan);
     const { open } = plan.begin() as FilesOfPlan;

@@ -29,7 +29,10 @@ export interface Records extends RowBounds {
   readonly content: Buffer;
   readonly count: number;
   readonly byteLength: number;
-  /** For each record, the result of `RecordKind.mark`. All are 0 if the records are items. */
+  /**
+   * For each record, the number that `RecordKind.mark` returned for columns, such as the offset of the post's
+   * id. All are 0 if the records are items.
+   */
   readonly marks: Uint32Array;
   /** Returns the item of a row. It is created once and shared by all columns. */
   item(row: number): unknown;
@@ -53,8 +56,8 @@ export interface RowBounds {
 }
 
 /**
- * The rows of a decoded file: their positions, and their bytes in `content`. A row is a record that
- * is an item. If another thread holds the bytes, `content` is empty.
+ * The rows of a decoded file: their positions, and their bytes in `content`. Records that are not items, such
+ * as messages of the service, are not rows. If another thread holds the bytes, `content` is empty.
  */
 export class FileRecords implements Records {
   /**
@@ -78,7 +81,7 @@ export class FileRecords implements Records {
     this.marks = new Uint32Array(room);
   }
 
-  /** Creates the rows of a file whose content is on another thread. */
+  /** Creates the rows of a file whose bytes another thread holds. `content` is empty. */
   static elsewhere(kind: RecordKind, { starts, lengths }: RowBounds): FileRecords {
     const rows = new FileRecords(Buffer.alloc(0), kind, 0);
     rows.count = starts.length;
@@ -168,8 +171,8 @@ export class FileRecords implements Records {
       before.copy(this.content);
       releaseMemory(before);
     }
-    // A new record that is shorter than the old one leaves the bytes after it unchanged. Another
-    // record may follow on the same line.
+    // If a new record is shorter than the old one, the rest of the old record stays in `content`, but belongs
+    // to no record. It is not removed, because another record may follow on the same line.
     for (const [at, record] of records.entries()) this.content.set(record, this.starts[rows[at]!]!);
   }
 

@@ -16,8 +16,8 @@ export interface FileContent {
 export interface FileOnDisk {
   readonly path: string;
   /**
-   * The size of the file when it was listed. If the file is now shorter, threads do not decode it, and `read`
-   * rejects.
+   * The size of the file in bytes when it was listed. If the file is shorter when it is read, no thread
+   * decodes it, and `read` rejects.
    */
   readonly size: number;
   read(): Promise<Buffer>;

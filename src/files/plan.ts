@@ -64,7 +64,7 @@ interface PlanParts {
   readonly stages: readonly PlanStage[];
   readonly gunzip?: InflateLimits | undefined;
   readonly limits?: CheckedLimits | undefined;
-  /** Tells which records are items. Set once the plan includes `activities`. */
+  /** Decides which records are items, and creates the items. Set once the plan includes `activities`. */
   readonly records?: RecordKind | undefined;
   readonly steps: Steps;
 }
@@ -87,8 +87,8 @@ export class Plan implements FlowPlan {
   }
 
   /**
-   * Returns one plan for several sources. Returns `undefined` unless each source has a plan that only
-   * converts files to posts, in the same way as the other plans.
+   * Returns one plan for several sources. Returns `undefined` unless each source has a plan that does nothing
+   * but convert files to posts, and all plans convert them in the same way.
    *
    * @param join Combines the sources, and thereby decides the order of the files.
    */
@@ -138,8 +138,8 @@ export class Plan implements FlowPlan {
   with(step: Step): Plan | undefined {
     const { steps, shared } = this.#parts;
     const { columns = [] } = step;
-    // Columns are read when a file is decoded, before any step runs. A column with `isFirst` would be out of
-    // date after a step that replaces items.
+    // Columns are read when a file is decoded, before any step runs. If an earlier step replaces items, a
+    // column with `isFirst` would have the data of the replaced items.
     const isTooLate = steps.some(one => one.replaces) && columns.some(({ kind }) => kind.isFirst);
     // After `routeByTag`, the items are not posts, so a step that reads columns must fail. It is
     // not added to the plan, so that it throws the same error as in a flow without a plan.
@@ -169,7 +169,9 @@ export class Plan implements FlowPlan {
     return isRouted === true || steps.some(({ routes }) => routes);
   }
 
-  /** Whether the plan includes `activities`, so that the engine can deliver its items. */
+  /**
+   * Whether the plan includes the stage `activities`. Without that stage, the engine cannot deliver posts.
+   */
   get isComplete(): boolean {
     return this.#parts.records !== undefined;
   }

@@ -46,7 +46,7 @@ export interface ThreadTask<In = unknown, Out = unknown> {
   /**
    * Runs the task in the thread.
    *
-   * @throws DataError, which is also thrown on the main thread
+   * @throws DataError. The main thread then throws a `DataError` with the same message.
    */
   run(input: In): Out;
   /** Returns the arrays in the input that are transferred to the thread. */

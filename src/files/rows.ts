@@ -10,7 +10,10 @@ export interface RowList {
   readonly tagNames?: readonly string[] | undefined;
 }
 
-/** Encoded rows as separate parts, which the format assembles later, such as the columns of a row group. */
+/**
+ * Encoded rows of a format such as Parquet, which does not write rows one after another. Each part has the
+ * bytes of some columns. The file is assembled from these parts later.
+ */
 export interface RowParts {
   readonly rows: number;
   readonly parts: readonly Uint8Array[];
@@ -55,7 +58,7 @@ export interface DecodedRows {
    * Lets the thread that holds the content encode rows in blocks. For each block, `ends` holds the index in
    * `list` after the last row of the block. Resolves to `undefined` if a row cannot be encoded.
    *
-   * @param encoding The index that `Engine.add` returned for the reader with this encoding.
+   * @param encoding The index of the reader whose encoding to use. `Engine.add` has returned this index.
    * @throws StorageError if the thread has ended
    */
   encode(
@@ -68,7 +71,8 @@ export interface DecodedRows {
   /** Returns the bytes of some records. They are valid until the content is released. */
   records(rows: Uint32Array): Promise<readonly Uint8Array[]>;
   /**
-   * Replaces the records of some rows with the bytes of new items. Only a step with `replaces` may call this.
+   * Replaces the records of some rows with the bytes of new items. Only a step that declares `replaces: true`
+   * may call this.
    */
   replace(items: ReadonlyMap<number, { readonly raw: Uint8Array }>): Promise<void>;
   /** Returns the item of a row. The content must be on the main thread. */
@@ -84,8 +88,8 @@ export interface DecodedRows {
    */
   release(): void;
   /**
-   * Like `release`, but keeps content that is on the main thread. The reader still uses items that
-   * are views of this content.
+   * Like `release`, but does not free content that is on the main thread, because items that are views of
+   * this content are still in use.
    */
   leave(): void;
 }
@@ -219,8 +223,8 @@ export class StoredRows {
   }
 
   /**
-   * Lets the thread that holds the content encode rows of this file in blocks, then releases the file. For
-   * each block, `ends` holds the index in `list` after the last row of the block.
+   * Lets the thread that holds the content encode the rows of `list` in blocks, then releases the file.
+   * `ends[i]` is the index in `list` after the last row of block `i`.
    *
    * @param encoding The index that `Engine.add` returned for the reader with this encoding.
    * @param encodeHere Encodes items on the main thread. It is called if the thread cannot encode a row, in
@@ -273,8 +277,8 @@ function eachTagOf(rows: Uint32Array, sets: Uint32Array, tagSets: readonly (read
 }
 
 /**
- * Reads the columns of items. One object is created for each run, because the function that reads a column
- * may hold much state.
+ * Reads the columns of items. The function that reads a column may hold much state, so it is created only
+ * once for each run.
  */
 export class ItemColumns {
   readonly #readers = new Map<RecordColumn, (records: Records) => unknown>();
@@ -291,7 +295,7 @@ export class ItemColumns {
 
 /**
  * Items as rows, for a source without decoded files, such as the pages of a search. A column is read when a
- * step asks for it.
+ * step needs it.
  */
 export class ItemRows implements Records {
   /** The item of each row. Reading a column may rewrite the items. */

@@ -19,8 +19,8 @@ export interface Step {
    */
   readonly isPlanned?: boolean | undefined;
   /**
-   * Whether the step replaces items by changed copies. If so, another reader of the same file must not receive
-   * the items of this step.
+   * Whether the step replaces items by changed copies. If so, other readers of the same file must not get the
+   * copies.
    */
   readonly replaces?: boolean | undefined;
   /**

@@ -35,7 +35,10 @@ interface Named {
 export interface ThreadStart {
   readonly decoding: Omit<Decoding, 'records'> & { readonly records: string };
   readonly columns: readonly Named[];
-  /** For each reader of the plan, how it encodes rows. `undefined` if it does not encode rows. */
+  /**
+   * For each reader of the decoded files, such as a sink, how a thread encodes rows for it. `undefined` if
+   * threads do not encode rows for the reader.
+   */
   readonly encodings: readonly (
     | (Pick<RowEncoding, 'compression'> & { readonly kind: Named | undefined })
     | undefined
@@ -102,8 +105,8 @@ function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => vo
   const held = new Map<number, FileRecords>();
   return {
     /**
-     * Decodes a file, given its path or its bytes. If bytes were given, returns them as `input`. If the
-     * stages must process the file, `decoded` is `undefined`.
+     * Decodes a file, given its path or its bytes. Returns given bytes as `input`. If the file cannot be
+     * decoded as a whole, `decoded` is `undefined`, and the pipeline stages must process the file.
      *
      * @param size The size of the file when its path was listed. If the file is now shorter, it is not
      *   decoded.
@@ -151,8 +154,8 @@ function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => vo
     },
 
     /**
-     * Encodes rows in blocks. For each block, `ends` holds the index in the list after the last row of the
-     * block. If this fails, the main thread encodes the items again and throws the exact error.
+     * Encodes the rows of `list` in blocks. `ends[i]` is the index in `list` after the last row of block `i`.
+     * If this fails, the main thread encodes the items again and throws the exact error.
      */
     encode(file: number, encoding: number, list: RowList, ends: readonly number[]) {
       const encodeRows = encoders[encoding]!;

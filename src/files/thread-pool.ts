@@ -23,9 +23,9 @@ const MIN_INPUT_BYTES = 32 * 1024 * 1024;
 /** A reader of the rows of a plan, such as a sink. */
 export interface PlanReader {
   /**
-   * The maximum number of threads. If this is set, threads decode even small inputs. If several readers set
-   * it, the lowest number applies. By default, large inputs get one thread per core, up to 16, and small
-   * inputs get none.
+   * The maximum number of threads that decode files, for small inputs too. If several `PlanReader`s set it,
+   * the lowest number applies. By default, inputs of `MIN_INPUT_BYTES` or more get one thread per core, up to
+   * 16, and smaller inputs get none.
    */
   readonly workers?: number | undefined;
   /**
@@ -142,8 +142,8 @@ export class Threads {
   readonly #setup: FileSetup;
   readonly #threads: EngineThread[] = [];
   /**
-   * Files that wait for a thread, in order. A later file never overtakes an earlier file. Otherwise, later
-   * files could occupy all threads, and the reader frees none of them before it gets the earlier file.
+   * Files that wait for a thread, in order. A later file must not overtake an earlier file. The reader needs
+   * the earlier file first, so later files could occupy all threads while it waits.
    */
   readonly #waiting: Waiting[] = [];
   #files = 0;

@@ -114,9 +114,10 @@ export class EngineThread {
 }
 
 /**
- * Waits for the answer of a thread that holds data to be written.
+ * Waits for the answer of a thread that holds rows in memory. If the thread ends, these rows are lost.
  *
- * @param did What the thread did with `path`, for the message.
+ * @param did What the thread did, for the error message, such as `encoded rows of`. The message continues
+ *   with `path`.
  * @throws StorageError if the thread has ended.
  */
 export async function answerOfThread<T>(answer: Promise<T>, did: string, path: string): Promise<T> {

@@ -50,8 +50,8 @@ export function failureOf(stream: object): { readonly error: unknown } | undefin
 }
 
 /**
- * Refuses a source that was closed, and a Node stream that other code has read to its end. Most of these
- * yield no items, as if they were complete.
+ * Refuses a source that was closed, and a Node stream that other code has read to its end. Reading such a
+ * source usually yields no items and no error.
  *
  * @throws OptionError if the source was closed or read
  */
@@ -115,14 +115,14 @@ function close(stream: object, error: unknown): void {
       if (error !== undefined) stream.abort(error);
     }
   } catch {
-    // Ignores a failure to close the stream, because the error that ended the run is more useful.
+    // A failure to close the stream is ignored. The error that ended the run is more useful.
   }
 }
 
 function guard(value: unknown): void {
   if (typeof value !== 'object' || value === null || states.get(value)?.isGuarded) return;
-  // Standard output and standard error are never closed. A listener would hide their errors until the process
-  // ends.
+  // Standard output and standard error get no listener. Because they are never closed, it would hide their
+  // errors until the process ends.
   if (value === process.stdout || value === process.stderr) return;
   if (!hasMethod(value, 'on')) return;
   const state = stateOf(value);

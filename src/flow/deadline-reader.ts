@@ -1,7 +1,6 @@
 /**
- * Reads an input one value at a time, and stops waiting for a value at a deadline. A `Channel`
- * cannot be used here, because it reads ahead. A flow assumes that a batch has been processed when
- * the next batch is requested.
+ * Reads an input one value at a time, and stops waiting for a value at a deadline. Unlike a `Channel`, it
+ * does not read ahead: a flow assumes that a batch has been processed when the next batch is requested.
  */
 export class DeadlineReader<T> {
   readonly #iterator: AsyncIterator<T>;

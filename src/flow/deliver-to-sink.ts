@@ -38,7 +38,7 @@ export function countDelivered(
   { signal, progress }: SinkRun = {},
 ): Flow<unknown> {
   const { composed, counts } = internalsOf(sink.value);
-  // If the sink was created by `compose`, the sink at its end counts the items.
+  // If the sink was created by `compose`, the items are counted later, at the sink that `compose` ends in.
   if (progress === undefined || composed !== undefined || counts) return input;
   const open = async function* (pull: Pull) {
     for await (const batch of batchesOf(input, pull)) {

@@ -72,7 +72,10 @@ export interface DamagedStage {
    * Receives a damaged record. The stage continues when the promise resolves. If it rejects, the run ends.
    */
   keep(record: DamagedRecord, error: unknown): Promise<void>;
-  /** Called before a cursor is delivered. All records that were kept so far come before this cursor. */
+  /**
+   * Called before a cursor is delivered. All records that were passed to `keep` so far come before this
+   * cursor.
+   */
   reached(cursor: Cursor): void;
 }
 
@@ -286,11 +289,12 @@ const PER_BATCH_OPTIONS = {
 
 /**
  * Creates an operator that may hold state, change the batches, wait or read ahead. `run` is called once for
- * each run, so that a flow can be read twice. It must forward cursors, but never before the items that come
- * before the cursor.
+ * each run of the flow, so each run has its own state. It must forward the cursors of its input. It must not
+ * yield a cursor before the items that come before this cursor in the input.
  *
- * @param run Gets the batches of the input and the run. If the operator wraps cursors, it must ignore these
- *   batches, unwrap `run.resume`, and get its batches from `open`.
+ * @param run Gets the batches of the input, the run, and `open`. An operator that wraps cursors must ignore
+ *   these batches. It must unwrap `run.resume` and pass the result to `open`, which returns the batches after
+ *   that cursor.
  * @throws OptionError Immediately, if `run` is not a function or an option is invalid.
  * @example
  * const counted = operator<string, string>(async function* (input) {

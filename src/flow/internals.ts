@@ -25,7 +25,10 @@ export interface Internals {
   readonly counts?: boolean;
   /** Set for a function that encodes an item: an `ItemEncoding`, which encodes many items at once. */
   readonly encoding?: object;
-  /** The object with which `tee` runs this sink as a branch, for example a `FileSink`. */
+  /**
+   * Set for a file sink or `committed`: the `FileSink` or `CommittedSink` object that `tee` uses if the sink
+   * ends a branch.
+   */
   readonly branch?: object;
   /**
    * Set for an error about the combination of stages. Every item would cause the same error, so the

@@ -12,8 +12,8 @@ export interface SourcePart {
 export type OpenSource<Part extends SourcePart> = (pull: Run) => AsyncIterable<Part>;
 
 /**
- * The other sources wait for the next cursor of a source until it has delivered this many batches
- * without a cursor.
+ * After this many batches without a cursor from one source, the other sources stop waiting for its next
+ * cursor.
  */
 const MAX_SEGMENT = 256;
 /**
@@ -125,8 +125,8 @@ class Part<Batch extends SourcePart> {
   }
 
   giveUp(): void {
-    // The other sources always wait for a source of bytes, because parts of different documents must not be
-    // mixed.
+    // A source of bytes is never late: the other sources always wait for its next cursor. Otherwise, parts of
+    // different documents would be mixed.
     this.isLate = !this.#isBytes;
   }
 
@@ -143,9 +143,9 @@ class Part<Batch extends SourcePart> {
 }
 
 /**
- * Decides which source delivers the next batch. A failed source comes first. If the other sources
- * are waiting for the cursor of a source, only such a source can be next. Otherwise, the source that
- * was ready first is next.
+ * Decides which source delivers the next batch. A failed source comes first. If some sources have
+ * `goesFirst`, because the other sources wait for their next cursor, only such a source can be next.
+ * Otherwise, the source that was ready first is next.
  */
 class Turns<Batch extends SourcePart> {
   readonly #parts: readonly Part<Batch>[];

@@ -48,8 +48,8 @@ const GAUGE_WIDTH = 24;
 /** A narrower terminal has no room for a gauge next to the text. */
 const GAUGE_COLUMNS = 60;
 /**
- * The number of words that `shorten` keeps at the end of a part whose middle it cuts out. For
- * example, `until 00:41 UTC` has 3 words.
+ * If `shorten` cuts out the middle of a part, it keeps this many words at the end of the part, such as the 3
+ * words of `until 00:41 UTC`.
  */
 const TAIL_WORDS = 3;
 

@@ -87,8 +87,8 @@ export class Progress {
   }
 
   /**
-   * The current wait. If the run has several waits, the wait that started last. If the run itself
-   * does not wait, the wait of a branch.
+   * The current wait of this run: the one that started last. If there is none, the current wait of one of its
+   * branches.
    */
   get wait(): Wait | undefined {
     return this.#lastWait?.wait;
@@ -223,7 +223,10 @@ export class ProgressParts {
     this.#fractions = Array.from({ length: count }, () => 0);
   }
 
-  /** Returns the progress with which the source at this index is opened. */
+  /**
+   * Returns the progress for the source at this index. It has a separate fraction, and adds to the shared
+   * counters.
+   */
   of(index: number): Progress | undefined {
     if (this.#progress === undefined) return undefined;
     this.#set(index, undefined);

@@ -7,10 +7,10 @@ export interface Worked<T, R> {
 }
 
 /**
- * Reads items and starts work on them while the consumer is busy with earlier items. Yields the items in
- * order. Stops reading ahead when the items that were not yielded yet have a total weight of `limit`. If the
- * input fails, throws the error after the items that were read before it. Closes the input if the consumer
- * stops.
+ * Starts `work` on items while the consumer is busy with earlier items. Yields each item with the result of
+ * its work, in order. Reads ahead until the total weight of the items that were not yielded yet is `limit`.
+ * If the input fails, first yields the items that were read before, then throws the error. Closes the input
+ * if the consumer stops.
  */
 export async function* workAhead<T, R>(
   input: Iterable<T> | AsyncIterable<T>,

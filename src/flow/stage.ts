@@ -65,17 +65,17 @@ export type StageArgument<In, S> = [S] extends [StageFor<Fed<In>>]
     ? 'A sink can only be the last stage'
     : WrongStage<In, S>;
 
-/** The last argument of a call that cannot have options. */
+/**
+ * The type of the last argument of a call that cannot have options, which is a sink. For anything else, it is
+ * the text of the compiler's error.
+ */
 export type SinkArgument<In, S> = [S] extends [SinkFor<Fed<In>>]
   ? S | SinkFor<Read<In>>
   : [S] extends [AnyStage]
     ? 'Nothing reads what it makes: put a sink after it, such as files() or collect()'
     : WrongStage<In, S>;
 
-/**
- * An argument that is an operator or a sink. It may be a sink, because the next argument may be
- * options.
- */
+/** The argument before the last one: an operator, or a sink if the last argument is options. */
 export type EitherArgument<In, S> = [S] extends [EitherFor<Fed<In>>]
   ? S | EitherFor<Read<In>>
   : WrongStage<In, S>;
@@ -144,8 +144,8 @@ type StageFor<In> =
 type SinkFor<In> = ((input: Flow<In>, run: SinkRun) => Promise<unknown>) | WritableSink<In>;
 
 /**
- * An operator or a sink. A function has one type for both. From a union of two functions with
- * different parameters, the compiler would not infer the parameter types of `async posts => …`.
+ * An operator or a sink. The functions of both have a single type here. From a union of two function types
+ * with different parameters, the compiler would not infer the parameter types of `async posts => …`.
  */
 type EitherFor<In> =
   | ((input: Flow<In>, run: SinkRun) => AsyncIterable<unknown> | Promise<unknown>)
@@ -258,8 +258,8 @@ type PostAdvice<Given, Wanted> = [Given] extends [JsonRecord]
                   : `map them to posts${OrColumns<Wanted>}`;
 
 /**
- * Adds advice about the option `columns` of `csv` and `parquet`. These read posts and items that hold a post.
- * For other items, they need `columns`.
+ * Adds advice about the option `columns` of `csv` and `parquet`. Without this option, both sinks accept
+ * posts, and items that hold a post. For other items, they need it.
  */
 type OrColumns<Wanted, Table extends string = 'columns of these items'> = [Wanted] extends [
   Activity,

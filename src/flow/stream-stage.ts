@@ -45,8 +45,8 @@ async function* piped<In, Out>(
       throw error;
     }
   }
-  // The stream reads `source` in a separate run, which has no progress. `items` therefore opens the input
-  // with the progress of this run.
+  // The stream reads `source` in a separate run, which has no progress and no `damaged`. `items` therefore
+  // opens the input with those members of `run`.
   const source = new OwnFlow<In>(items, isMinipass(stream) ? { signal } : {});
   const readable = isMinipass(stream) ? undefined : Readable.from(source, { objectMode: true });
   const fed = isMinipass(stream)
@@ -57,8 +57,8 @@ async function* piped<In, Out>(
   fed.catch(() => {});
   try {
     yield* batchesOf(stream as AsyncIterable<Out>, { signal });
-    // A stream may end before its input does, as in Node's own pipeline. The reader has then closed
-    // the stream and `fed` rejects, so `fed` is not awaited.
+    // A stream may end before its input does, as in Node's own `pipeline`. Reading the stream to its end has
+    // then destroyed it, so `fed` rejects. That is not an error, so `fed` is not awaited.
     if ((stream as Partial<Duplex>).writableEnded === false) readable?.destroy();
     else await fed;
   } catch (error) {
@@ -93,6 +93,6 @@ async function* pipedWeb<In, Out>(
   } catch (error) {
     throw failure?.of === 'input' ? failure.error : error;
   }
-  // The stream may have ended without a failure although its input failed.
+  // If the input failed, throws its error even if the stream ended without an error.
   if (failure?.of === 'input') throw failure.error;
 }

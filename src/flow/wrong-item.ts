@@ -11,7 +11,7 @@ export interface Needed {
   /** The start of the message, such as "dedupe() reads activities". */
   readonly need: string;
   readonly reads: Reads;
-  /** An alternative to changing the items, such as "give `key`". */
+  /** A second solution, added at the end of the error's advice, such as "pass `line`". */
   readonly or?: string | undefined;
   readonly origin?: string | undefined;
 }
@@ -140,8 +140,8 @@ function operatorsFor(item: unknown, kind: string): string {
 }
 
 /**
- * Returns the operators that decode these bytes. Their content shows whether they are a compressed file,
- * lines, or one record.
+ * Returns calls of the operators that decode the bytes. Detects from the content whether the bytes are a gzip
+ * file, lines, or one record.
  */
 function decodersOf(bytes: Uint8Array): string {
   if (bytes[0] === 0x1f && bytes[1] === 0x8b) return 'gunzip(), jsonLines(), activities()';

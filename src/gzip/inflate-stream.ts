@@ -34,8 +34,8 @@ export interface GzipDecoderOptions extends InflateLimits {
 export class GzipDecoder {
   readonly #options: GzipDecoderOptions;
   /**
-   * Created only when gzip bytes arrive. It takes 100 KiB of memory, and there may be many small
-   * plain files.
+   * Created only when gzip bytes arrive, because a decoder takes 100 KiB of memory, and there may be many
+   * small plain files.
    */
   #decoder: Gunzip | undefined;
   #state: 'start' | 'gzip' | 'padding' | 'plain' = 'start';
@@ -50,7 +50,10 @@ export class GzipDecoder {
     this.#options = options;
   }
 
-  /** Yields the inflated bytes in arrays of blocks. Each array has about 0.5 MiB. */
+  /**
+   * Yields the inflated bytes as arrays of blocks. Each array except the last has at least `DELIVERED_BYTES`.
+   * Data that is not gzip is refused, or yielded unchanged with `plain: 'pass'`.
+   */
   *push(input: Buffer): Generator<readonly Buffer[], void, undefined> {
     if (input.length === 0) return;
     if (this.#state === 'start') this.#state = this.#sniff(input[0]!);

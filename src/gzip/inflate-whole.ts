@@ -65,8 +65,8 @@ export async function inflateGzip(
   const chunkSize = roundedUp(size + 1);
   try {
     const { buffer, engine } = await gzip(file, { info: true, chunkSize, maxOutputLength });
-    // The decoder stops after the last member. If bytes follow that member, the caller's decoder
-    // must check them.
+    // The decoder stops after the last member. If bytes follow that member, the caller uses a decoder that
+    // checks them.
     return engine.bytesWritten === file.length ? buffer : undefined;
   } catch {
     return undefined;

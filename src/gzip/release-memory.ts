@@ -25,7 +25,8 @@ export function releaseMemory({ buffer, byteLength }: Uint8Array | Uint32Array):
   if (!ownsBuffer || !(buffer instanceof ArrayBuffer)) return;
   if (closed === undefined) {
     closed = closedPort();
-    // Nothing writes to this memory, so the system never allocates pages for it.
+    // Frees a buffer of this size once, to raise the thresholds. Nothing writes to it, so the system never
+    // allocates pages for it.
     closed.postMessage(undefined, [Buffer.allocUnsafeSlow(THRESHOLD_RAISING_BYTES).buffer]);
   }
   closed.postMessage(undefined, [buffer]);

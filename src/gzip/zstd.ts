@@ -181,8 +181,8 @@ export class ZstdFrames {
         this.#collected.push(input[at++] as number);
         this.read++;
         this.#need--;
-        // The next part starts after these bytes. The magic number of a frame is delivered separately, once
-        // it is complete, and skippable frames are not delivered.
+        // These bytes do not belong to the next part: the magic number of a frame is delivered separately
+        // once it is complete, and skippable frames are not delivered.
         if (field === 'magic' || field === 'skippable size') start = at;
       }
       while (this.#need === 0) {

@@ -234,7 +234,8 @@ export class Account {
   }
 
   /**
-   * Returns the rate limiter for a family of calls. All calls to the same account of the service share it.
+   * Returns the rate limiter for a family of calls to one origin. All `Account` objects with the same account
+   * name share it.
    */
   rateLimiter(family: Family, base: URL): RateLimiter {
     const shared = rateLimiters.get(this.timing) ?? new Map<string, RateLimiter>();

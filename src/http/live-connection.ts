@@ -63,8 +63,8 @@ const MAX_SILENCE_MS = 30 * SECOND;
 export function checkSilence(account: Account, purpose: string): void {
   checkAccount(account);
   const { silenceMs } = account.timeouts;
-  // Does not check the timeout of tests with their own clock, because they also choose how often their local
-  // service sends heartbeats.
+  // Not checked if a test has replaced the clock. Such a test also sets how often its local service sends
+  // heartbeats.
   if (account.timing !== realTime || silenceMs > MAX_SILENCE_MS) return;
   throw new OptionError(
     'timeouts.silenceMs',

@@ -15,7 +15,10 @@ export interface OpenSocketOptions {
   readonly proxy?: HttpProxy | undefined;
   /** The time limit for connecting, opening the tunnel and the TLS handshake together, in milliseconds. */
   readonly timeoutMs: number;
-  /** Closes the socket while it is being opened. Undici's connector would keep it until the timeout. */
+  /**
+   * If this fires while the socket is being opened, the socket is closed immediately. Undici's connector
+   * would keep it until the timeout.
+   */
   readonly signal: AbortSignal;
 }
 
@@ -129,7 +132,7 @@ async function readHead(
   }
 }
 
-/** Resolves to the socket once it is open. An error or an abort before that closes the socket. */
+/** Resolves to the socket once it is open. If an error or an abort comes first, closes the socket. */
 async function opened<S extends Socket>(
   socket: S,
   event: 'connect' | 'secureConnect',

@@ -70,7 +70,7 @@ export function ofEachFamily<T>(
   >;
 }
 
-/** No rates for any family. For a local service with relaxed limits. */
+/** Limits without any rate. Used for a local service if `MILLRACE_LIMITS` is `relaxed`. */
 export const NO_LIMITS: Limits = ofEachFamily(LIMITS, () => []);
 
 export const RATE_LIMITS: OptionTable<Partial<Limits>> = ofEachFamily(LIMITS, () =>
@@ -113,8 +113,8 @@ type BeginWait = (waitMs: number) => () => void;
 interface Counted {
   readonly kind: string | undefined;
   /**
-   * When the request was sent. `Infinity` until then, because opening its connection may take any length of
-   * time.
+   * When the request was sent. `Infinity` before that, so that the request counts for as long as its
+   * connection takes to open.
    */
   sentAt: number;
   /** When the response began. The service has counted the request by then. */
@@ -122,10 +122,10 @@ interface Counted {
 }
 
 /**
- * A strict sliding window. `acquire` starts a request, which is then sent and arrives at the service. In any
- * span of `perMs`, the rate limits the number of requests that start. It also limits the number that arrive,
- * if each request arrives within `MAX_TRANSIT_MS` after it was sent. Requests start in the order of the calls
- * of `acquire`.
+ * A strict sliding window. `acquire` starts a request, which is then sent and arrives at the service. For
+ * each rate, at most `requests` requests start in any span of `perMs` milliseconds. At most `requests` arrive
+ * in such a span, too, if each request arrives within `MAX_TRANSIT_MS` after it was sent. Requests start in
+ * the order of the calls of `acquire`.
  *
  * Proof for arrivals: a request starts only while fewer than `requests` earlier requests can be in the same
  * window. An earlier request that has not been sent yet may arrive at any time, so it counts in every window.
@@ -262,15 +262,14 @@ export class RateLimiter {
   }
 }
 
-/** Returns the latest time at which the request arrives at the service. */
+/** Returns the latest time at which the request can have arrived at the service. */
 function arrivedBy({ sentAt, responseAt = Number.POSITIVE_INFINITY }: Counted): number {
   return Math.min(responseAt, sentAt + MAX_TRANSIT_MS);
 }
 
 /**
- * Returns when to check again whether an earlier request still counts towards the rate. A response
- * may still show that the request arrived early. Until a response arrives, this assumes that the
- * request arrived when it was sent.
+ * Returns when to check again whether an earlier request still counts towards the rate. Until a response
+ * arrives, this assumes that the request arrived when it was sent, because the response may still prove this.
  */
 function nextCheckAt(start: Counted, rate: Rate, now: number): number {
   const isEarly = start.responseAt === undefined && now < start.sentAt + rate.perMs;

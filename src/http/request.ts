@@ -244,7 +244,7 @@ export async function learnServiceTime(
       const authorize = () => undefined;
       (await sendRequest(account, { method: 'HEAD', url, signal, authorize })).close();
     } catch (error) {
-      // Even a response that refuses the request has a `Date` header.
+      // A response that refuses the request also sets the clock, because it has a `Date` header.
       if (!clock.isKnownSince(responses)) throw error;
     }
   };

@@ -117,7 +117,10 @@ function waitAfter(
   return error.retryAfterMs + Math.min(backoff, SECOND);
 }
 
-/** The longest `Retry-After` in seconds, which is 68 years. HTTP treats a larger number as an overflow. */
+/**
+ * The longest `Retry-After` in seconds, about 68 years. A larger number counts as this one, as in RFC 9111
+ * section 1.2.2.
+ */
 const MAX_RETRY_AFTER = 2 ** 31;
 /**
  * Matches the format of HTTP dates. Without this check, `Date.parse` would read `-5` as a day in May 2001.

@@ -28,7 +28,7 @@ interface Setting {
   readonly kind: Kind;
   readonly env: string;
   /**
-   * Whether the setting `url` can set this address as well. True for addresses to which programs send
+   * Whether the setting `url` is the default of this setting. True for addresses to which programs send
    * requests; false for pages that people visit.
    */
   readonly endpoint?: boolean;
@@ -79,10 +79,9 @@ export const SETTINGS = {
    */
   insecureOrigins: { kind: 'origins', env: 'MILLRACE_INSECURE_ORIGINS' },
   /**
-   * Identifies the posts of a local service. The local service returns it as `localService`.
-   * Checkpoints store it. A checkpoint is then valid at any port, but is refused if the local
-   * service has other posts. Other addresses do not need it, because their host identifies the
-   * service.
+   * Identifies the posts of a local service; `start()` of the service returns it. Checkpoints store it
+   * instead of the address. A checkpoint is then valid at any port, but is refused if the local service has
+   * other posts. Used only if the address is loopback.
    */
   localService: { kind: 'text', env: 'MILLRACE_LOCAL_SERVICE' },
   /** Account name, as the console shows it. It is case-sensitive. */

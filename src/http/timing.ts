@@ -30,7 +30,10 @@ export class ServiceClock {
   #offsetMs = 0;
   #responses = 0;
 
-  /** @param given Returns the service's time. Absent if this process does not know it. */
+  /**
+   * @param given The option `serviceTime` of `account`. If absent, the time is computed from the `Date`
+   *   headers of responses.
+   */
   constructor(timing: Pick<Timing, 'now'>, given?: () => number) {
     this.#timing = timing;
     this.#given = given;
@@ -45,10 +48,9 @@ export class ServiceClock {
   }
 
   /**
-   * Whether `now` can be trusted. It can if the constructor got `given`, or if a response has
-   * arrived since the number of responses was `responses`. Otherwise, `now` may be far off. It then
-   * comes from this machine's clock, or from a service whose clock has changed since. An option
-   * must not be refused because of such a time.
+   * Whether `now` is reliable: the constructor got `given`, or a response has arrived since `responses` had
+   * the given value. Otherwise, `now` may come from this machine's clock, or from a service whose clock was
+   * changed after its last response. An option must not be refused because of such a time.
    */
   isKnownSince(responses: number): boolean {
     return this.isGiven || this.#responses > responses;

@@ -8,7 +8,7 @@ import type { Packages } from './packages.js';
 
 /** How long the servers may take to acknowledge a message, in milliseconds. */
 const ACKNOWLEDGED_MS = 5_000;
-/** The status of an answer that tells that no stream has the subject. */
+/** The status of the answer if no stream has the subject. */
 const NO_RESPONDERS = 503;
 
 type Ack = Pick<PubAck, 'stream' | 'seq'> & { readonly duplicate?: boolean | undefined };
@@ -36,7 +36,7 @@ interface Waiting {
 export class Acknowledgements {
   readonly #nats: NatsConnection;
   readonly #packages: Packages;
-  /** The messages that are not acknowledged yet, by the last token of their reply subject, in order. */
+  /** The messages that are not acknowledged yet, oldest first, by the last token of their reply subject. */
   readonly #waiting = new Map<string, Waiting>();
   #inbox = '';
   #subscription: Subscription | undefined;
@@ -50,8 +50,9 @@ export class Acknowledgements {
   }
 
   /**
-   * Sends a message once. Resolves once the servers have stored it. The client reports a lost connection or
-   * a missing permission only as a status event. `JetStreamConnection` then calls `reject`.
+   * Sends a message once. Resolves once the servers have stored it. If the connection is lost or a permission
+   * is missing, the client only emits a status event. `JetStreamConnection` then calls `reject`, which
+   * rejects the returned promise.
    */
   publish(subject: string, payload: Uint8Array, headers: Headers): Promise<PubAck> {
     if (this.#isClosed) return Promise.reject(ended());
@@ -72,7 +73,10 @@ export class Acknowledgements {
     });
   }
 
-  /** Rejects the messages that are not acknowledged, or only those with a subject. */
+  /**
+   * Rejects the promises of all messages that are not acknowledged yet. If `subject` is given, rejects only
+   * messages with that subject.
+   */
   reject(error: unknown, subject?: string): void {
     for (const [token, message] of this.#waiting) {
       if (subject !== undefined && message.subject !== subject) continue;
@@ -93,7 +97,8 @@ export class Acknowledgements {
 
   #subscribe(): void {
     if (this.#subscription !== undefined) return;
-    // A login may permit only inboxes with the prefix of the connection, which its type does not show.
+    // A login may permit only inboxes with the `inboxPrefix` of the connection. The type `NatsConnection`
+    // does not declare `options`.
     const { options } = this.#nats as { readonly options?: { readonly inboxPrefix?: string } };
     this.#inbox = `${this.#packages.core.createInbox(options?.inboxPrefix)}.`;
     this.#subscription = this.#nats.subscribe(`${this.#inbox}*`, {
@@ -110,7 +115,8 @@ export class Acknowledgements {
   #receive(message: Msg): void {
     const token = message.subject.slice(this.#inbox.length);
     const waiting = this.#waiting.get(token);
-    // The message was sent again after this acknowledgement had taken too long.
+    // Ignores a late acknowledgement. Its message was already rejected, and the caller of `publish` repeats
+    // it.
     if (waiting === undefined) return;
     this.#waiting.delete(token);
     try {

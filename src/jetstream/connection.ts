@@ -82,7 +82,7 @@ export class JetStreamConnection implements Servers {
       throw connectionError(access, run, ['is closed', REOPEN], await nats.closed());
     const options = { timeout: REQUEST_MS, ...withoutUndefined({ domain, apiPrefix }) };
     const client = packages.jetstream.jetstream(nats, options);
-    // With `true`, the manager would send a request that is not repeated if it fails.
+    // `false` skips the client's check of the server, because a failed check would not be repeated.
     const manager = await client.jetstreamManager(false);
     return new JetStreamConnection(packages, nats, client, manager, access, run);
   }
@@ -280,7 +280,7 @@ export class JetStreamConnection implements Servers {
   }
 
   changeServer(since: number, afterMs: number): void {
-    // A change of the server would interrupt the other users of the caller's own connection.
+    // The caller's own connection stays on its server, because a change would interrupt its other users.
     if (!this.#isOurs) return;
     const now = performance.now();
     if (now - Math.max(since, this.#changedAt) < afterMs) return;

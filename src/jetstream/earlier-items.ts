@@ -7,8 +7,8 @@ import { readMessages } from './read-messages.js';
 import type { OpenedStream } from './stream-settings.js';
 
 /**
- * Another run of a source may deliver the same items in a different order. This is how many places an item
- * may move.
+ * A source may deliver the same items in a different order in another run. This is the maximum number of
+ * places by which an item may move.
  */
 const SLACK = 1_000;
 
@@ -31,7 +31,7 @@ export interface Published {
   /** How many items the publisher had added by its last message, including the items of that message. */
   readonly end: number;
   /**
-   * For each subject, by its index: the positions of the messages that the stream has, including committed
+   * For each subject, by its index: the positions of all messages in the stream, including committed
    * positions.
    */
   readonly positions: readonly PositionSet[];
@@ -117,10 +117,9 @@ export class EarlierItems {
   }
 
   /**
-   * Call this for each item of the flow. Returns `undefined` if no earlier run has published the
-   * item. Otherwise, returns an object. It has `bytes` only for the first item of a message, and
-   * only when the flow delivers that item for the first time. Each message is therefore counted
-   * once.
+   * Call this for each item of the flow. Returns `undefined` if no earlier run has published the item.
+   * Otherwise, returns an object. Its `bytes` is the size of the message, and is set only for the first item
+   * of a message, at the first call for this item. Each message is therefore counted once.
    */
   pass(id: string): Pick<PublishedItem, 'bytes'> | undefined {
     const item = this.#published.items.get(id);
@@ -128,12 +127,12 @@ export class EarlierItems {
   }
 
   /**
-   * Whether the flow has delivered all earlier items again, or will never deliver the remaining
-   * ones. Until then, the committed sequence must not advance. The next run searches the stream
-   * only after that sequence. It would publish the remaining items a second time.
+   * Whether the flow has delivered all earlier items again, or will never deliver the remaining ones. Until
+   * then, the committed sequence must not advance: the next run searches the stream only after that sequence,
+   * so it would publish the remaining items a second time.
    *
-   * @param posts The number of items that the flow has delivered, including those that were
-   *   committed before this run.
+   * @param posts The number of items that the flow has delivered, including items that were committed
+   *   before this run.
    */
   areBehind(posts: number): boolean {
     if (this.#unseen.size === 0) return true;

@@ -33,8 +33,8 @@ export class JetStreamError extends MillraceError {
   readonly code = 'ERR_JETSTREAM';
   readonly failure: JetStreamFailure;
   /**
-   * The cursor from which the same script continues: the last committed cursor, or the cursor of the last
-   * delivered posts.
+   * The cursor from which the same script continues. For a publisher, this is the last committed cursor. For
+   * a reader, this is the cursor after the last delivered posts.
    */
   override readonly cursor: Cursor | undefined;
 
@@ -140,8 +140,8 @@ export class StaleAnswer extends Error {
 }
 
 /**
- * Thrown if no stream has the subject of a message. It has the name of the client's error for other requests
- * without an answer.
+ * Thrown if no stream has the subject of a message. It has the same name as the client's error for any other
+ * request without an answer, so that both are handled alike.
  */
 export class NotStored extends Error {
   override readonly name = 'JetStreamNotEnabled';
@@ -169,7 +169,7 @@ const REFUSED_LOGINS = new Set(['AuthorizationError', 'UserAuthenticationExpired
 const TLS = /\btls\b|\bssl\b|certificate|handshake|altnames/i;
 
 /**
- * Classifies an error of the client by its name and code. The client's classes cannot be used, because the
+ * Classifies an error of the NATS client by its name and code. `instanceof` cannot be used, because the
  * client is not loaded before the first connection.
  */
 export function clientFailure(error: unknown): Failure {

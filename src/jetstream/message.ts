@@ -13,11 +13,11 @@ export const HEADERS = {
   /** The epoch of the message: a number for each start of the publisher, see `positions.ts`. */
   epoch: 'Millrace-Epoch',
   /**
-   * How many posts the publisher had added when it created the message, without the posts of the
-   * message.
+   * How many posts the publisher had read from the flow when it created the message, not counting the posts
+   * of the message.
    */
   position: 'Millrace-Position',
-  /** The position of the message among the messages of its publisher on its subject; see `positions.ts`. */
+  /** The `SubjectPosition` of the message: `position`, `acknowledged` and `series`, separated by spaces. */
   subjectPosition: 'Millrace-Subject-Position',
   /** The format of the posts. Absent if their formats differ. */
   format: 'Millrace-Format',
@@ -184,7 +184,7 @@ const MAX_DEPTH = 3_000;
  */
 export function postOf(payload: Buffer, isOurs: boolean): Activity {
   const post = new Activity(payload);
-  // Reading the id throws if the post has none. The bytes after the id need not be read.
+  // Reading the id throws if the post has none.
   void post.id;
   let start = 0;
   let end = payload.length;

@@ -266,7 +266,7 @@ export function digest(text: string): string {
 }
 
 /**
- * Returns an activity as it is sent, with its exact bytes.
+ * Returns what is published for an activity: its id, its exact bytes, its format and its tags.
  *
  * @throws DamagedItem if the activity has no id.
  */

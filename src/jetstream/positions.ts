@@ -82,7 +82,7 @@ export class PositionSet {
 
   /**
    * Returns the positions that are not in the set, from `from` (inclusive) to `end` (exclusive). Positions
-   * above the highest one are not returned.
+   * above the highest position in the set are not returned.
    */
   missing(from = 0, end = this.#next): Range[] {
     return this.#missing
@@ -103,8 +103,8 @@ function without({ from, to }: Range, other: Range): Range[] {
 }
 
 /**
- * How a cursor stores epochs, which are the numbers of a publisher's starts: the highest epoch of each
- * publisher on each subject.
+ * The epochs as a cursor stores them: for each publisher and subject, the highest epoch. Each start of a
+ * publisher begins an epoch.
  */
 export type EpochsJson = Readonly<Record<string, number>>;
 
@@ -126,8 +126,8 @@ export class Epochs {
   }
 
   /**
-   * Returns false if a message must be skipped, because a process with a higher epoch had already replaced
-   * its sender. Call this for each message in the order of the stream.
+   * Returns false if a message must be skipped, because its publisher has already sent a message with a
+   * higher epoch on this subject. Call this for each message in the order of the stream.
    */
   admits(subject: string, headers: HeaderReader | undefined): boolean {
     const publisher = headers?.get(HEADERS.publisher) ?? '';
@@ -187,11 +187,14 @@ export function inBoth(
 
 export type LostAndRepeatedJson = {
   /**
-   * Whether the reader gets all messages of the stream. If so, the first message of each new publisher must
-   * have position 0.
+   * Whether the reader gets all messages of the stream. If so, and the first message of a new publisher does
+   * not have position 0, the earlier messages of that publisher are lost.
    */
   readonly isWhole: boolean;
-  /** The state of each publisher on each subject. The key is the publisher and the subject. */
+  /**
+   * The state of each publisher on each subject. The key is the publisher and the subject, separated by a
+   * space.
+   */
   readonly followed: Readonly<Record<string, FollowedJson>>;
 };
 
@@ -204,9 +207,8 @@ interface Followed {
    */
   acknowledged: number;
   /**
-   * Missing positions below this one are not reported. They were reported before, or the reader
-   * started after their messages. `null` until the reader knows from which position on it must get
-   * all messages.
+   * `lost` and `open` ignore missing positions below this one. `null` until the reader knows from which
+   * position on it must get all messages.
    */
   checked: number | null;
   /** The position of the first message that arrived while `checked` was `null`. `null` if there was none. */
@@ -269,8 +271,8 @@ export class LostAndRepeated {
     const isNew = followed.seen.add(at.position);
     if (followed.checked === null && isNew) {
       followed.first ??= at.position;
-      // The message states that the first message of this reader was already acknowledged.
-      // Messages at this and higher positions were sent later, so the reader must get all of them.
+      // When this message was sent, the first message that this reader got was already acknowledged. Messages
+      // at this and higher positions were sent after that, so the reader must get all of them.
       if (at.acknowledged > followed.first) followed.checked = at.position;
     }
     followed.acknowledged = Math.max(followed.acknowledged, at.acknowledged);
@@ -297,8 +299,8 @@ export class LostAndRepeated {
   }
 
   /**
-   * Forgets which positions are expected next. Call this if the stream has dropped messages, because the next
-   * positions of each publisher are then unknown. Dropped messages are reported by their sequences.
+   * Forgets which positions are expected next. Call this if the stream has dropped messages. The next
+   * positions are then unknown, and the dropped messages are reported by their sequences instead.
    */
   skip(): void {
     this.#isWhole = false;
@@ -309,8 +311,8 @@ export class LostAndRepeated {
   }
 
   /**
-   * The missing positions whose messages may still arrive. These messages are not known to have
-   * been acknowledged.
+   * The missing positions whose messages may still arrive, because no message has shown that the servers had
+   * acknowledged them.
    */
   get open(): LostPositions[] {
     return this.#missing((checked, acknowledged) => [Math.max(checked, acknowledged)]);
@@ -342,9 +344,9 @@ export class LostAndRepeated {
   #follow(key: string, series: number): Followed {
     const before = this.#followed.get(key);
     if (before !== undefined && series <= before.series) return before;
-    // Missing positions of the previous series are forgotten, because in a new series the publisher publishes
-    // everything again. If the reader got all messages until now, it must get the new series from position 0
-    // on.
+    // In a new series, the publisher publishes everything again, so missing positions of the previous series
+    // are forgotten. If the reader has got all messages so far, every position of the new series from 0 on
+    // must arrive.
     const isKnown = before === undefined ? this.#isWhole : before.checked !== null;
     const followed: Followed = {
       series,

@@ -36,18 +36,24 @@ export interface PublisherState {
   readonly flow: FlowIdentity;
   /** The epoch of the last start. It grows with each start; see `positions.ts`. */
   readonly epoch: number;
-  /** The epoch of the run that committed `seq`. That run had begun this epoch on all subjects. */
+  /**
+   * The epoch of the run that committed `seq`. The next run ignores messages after `seq` that have a lower
+   * epoch, because a replaced process sent them.
+   */
   readonly begun: number;
   /**
    * A sequence of the stream. All posts that come after `cursor` in the flow come after this sequence in the
    * stream.
    */
   readonly seq: number;
-  /** The epoch in which the publisher began to count positions; see `positions.ts`. */
+  /**
+   * The epoch in which the publisher began to count positions from 0. Each message states this epoch as its
+   * `series`.
+   */
   readonly series: number;
   /**
-   * For each subject, by its index: the next position to assign. The stream has the messages at all lower
-   * positions. Messages at this and higher positions come after `seq` in the stream.
+   * The next position to assign on each subject, by the index of the subject. The stream has the messages at
+   * all lower positions. Messages at this and higher positions come after `seq` in the stream.
    */
   readonly positions: readonly number[];
   /** The cursor of the flow. `null` before the first commit. */
@@ -230,8 +236,8 @@ export class EntryWriter {
   readonly #entry: PublisherEntry;
   readonly #options: EntryWriterOptions;
   /**
-   * The cursor after all items so far, if it is not committed yet. `undefined` if the flow cannot resume after
-   * the last item.
+   * The cursor after the last item so far, if it is not committed yet. `undefined` if the flow gave no cursor
+   * after the last item.
    */
   #cursor: Cursor | undefined;
   #committing: Promise<void> | undefined;
@@ -256,7 +262,10 @@ export class EntryWriter {
     if (this.#isDue) this.#commit(cursor);
   }
 
-  /** Call this when the flow has delivered items after the cursor. The cursor is then not committed. */
+  /**
+   * Call this when the flow has delivered items after the cursor that `reached` has set. That cursor is then
+   * not committed.
+   */
   passed(): void {
     this.#cursor = undefined;
   }

@@ -24,11 +24,14 @@ const SHARD_OF = /^-\d+-of-(\d+)$/;
 
 export interface TakeOverOptions {
   readonly key: string;
-  /** The name without the suffix for the shard, such as `posts` for the entry `posts-2-of-8`. */
+  /** The name of the publisher without the suffix for the shard: `posts` if `key` is `posts-2-of-8`. */
   readonly name: string;
   readonly stream: OpenedStream;
   readonly flow: FlowIdentity;
-  /** How long another process must have written nothing before this process takes over, in milliseconds. */
+  /**
+   * If another process with this name has written nothing for this many milliseconds, this process takes
+   * over.
+   */
   readonly takeoverMs: number;
 }
 
@@ -59,8 +62,9 @@ export async function takeOver(
       }
     }
     if (before === undefined) await mustNotDivideAgain(bucket, options);
-    // The epoch, which numbers the starts of a publisher, comes from the clock. If an entry is deleted, the
-    // stream still has messages with the epochs of that entry, and the new epoch must be higher.
+    // The epoch numbers the starts of a publisher. It comes from the clock, because an entry may be deleted
+    // while the stream still has messages with the epochs of that entry. The new epoch must be higher than
+    // those epochs.
     const epoch = Math.max((before?.epoch ?? 0) + 1, Date.now());
     const state: PublisherState = before
       ? { ...before, epoch, process: me, write: 0 }
@@ -72,8 +76,8 @@ export async function takeOver(
           flow,
           epoch,
           begun: epoch,
-          // A new publisher has published nothing yet. The next run will look for messages of this run after
-          // this sequence.
+          // A new publisher has published nothing yet. Its messages will all come after this sequence, so the
+          // next run looks for them only there.
           seq: stream.lastSequence,
           series: epoch,
           positions: [],

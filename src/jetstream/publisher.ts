@@ -48,10 +48,10 @@ interface Pending {
 const NOTHING = Promise.resolve();
 
 /**
- * Publishes items so that readers get each item once, regardless of the stream's duplicate window. To
- * continue an earlier run, a publisher begins an epoch on all subjects (see `positions.ts`). It then reads
- * the messages that the earlier run published after the committed sequence, and publishes the remaining
- * items. If the earlier run still sends messages after that, readers skip them.
+ * Publishes items so that readers get each item once, even if the servers no longer detect a duplicate
+ * message. To continue an earlier run, a publisher first marks the end of that run on all subjects. Readers
+ * skip messages that the earlier run sends later. The publisher then reads which items the earlier run has
+ * published since its last commit, and does not publish these again.
  */
 export class Publisher {
   readonly #options: PublisherOptions;
@@ -159,8 +159,8 @@ export class Publisher {
   }
 
   /**
-   * Records the cursor after all items so far. The next run can resume from it once the servers have
-   * acknowledged these items.
+   * Records the cursor after the last item that was added. The next run can resume there once the servers
+   * have acknowledged all items up to this cursor.
    */
   reached(cursor: Cursor): void {
     this.#throwFailure();
@@ -202,8 +202,8 @@ export class Publisher {
   async #acknowledged(): Promise<Partial<PublisherState>> {
     this.#batches.sendAll();
     const { counts } = this;
-    // Computed before the wait. Messages that are sent during the wait get higher sequences than all messages
-    // that are acknowledged now, so the next run finds them.
+    // Computed before the wait. Messages that are sent during the wait get higher sequences, so the next run
+    // finds them.
     const searchStart = this.#earlier.areBehind(counts.posts) ? this.#searchStart : {};
     const pending = [...this.#pending];
     await Promise.all(pending.map(({ acked }) => acked));

@@ -20,8 +20,9 @@ const HEARTBEAT_MS = 500;
 /** How long a consumer may be silent before the servers delete it, in milliseconds. */
 const INACTIVE_MS = 30_000;
 /**
- * The number of messages in the first request. By default, servers accept messages of up to 1 MiB. Later
- * requests ask for about `REQUEST_BYTES`, based on the size of the messages so far.
+ * The number of messages in the first request. It is small, because the size of the messages is not known
+ * yet, and by default, a message may have up to 1 MiB. Later requests ask for as many messages as fit in
+ * `REQUEST_BYTES`, based on the size of the messages so far.
  */
 const FIRST_REQUEST = 16;
 const MAX_REQUEST = 2_000;
@@ -47,8 +48,8 @@ export interface ReadOptions {
 }
 
 /**
- * Messages of a subject without a gap between them, or the sequences of messages that the stream no longer
- * has.
+ * Either messages of a subject without a gap between them, or the sequences of messages that the stream has
+ * lost.
  */
 export interface MessageGroup {
   readonly messages: readonly JsMsg[];
@@ -59,7 +60,10 @@ export interface MessageGroup {
   readonly lost?: Range | undefined;
   /** All messages of the subject up to this sequence have been read. */
   readonly position: number;
-  /** How many messages of the subject came after the last message, when the server delivered that message. */
+  /**
+   * How many messages of the subject the stream had after the last received message, at the time when the
+   * server delivered that message.
+   */
   readonly behind: number;
 }
 
@@ -87,8 +91,8 @@ class MessageReader {
   #stalledSince: number | undefined;
   #consumer: Consumer | undefined;
   /**
-   * How many messages of the subject came after the last message, when the server sent that message. NaN if
-   * unknown.
+   * How many more messages of the subject the stream had when the server sent the last received message. NaN
+   * if unknown.
    */
   #behind = Number.NaN;
   #requested = FIRST_REQUEST;
@@ -122,8 +126,8 @@ class MessageReader {
         if (this.#position >= this.#until) return;
       }
       if (this.#position === before) {
-        // If the stream still has messages of the subject, the consumer has failed. A new consumer replaces
-        // it.
+        // The request delivered nothing. If the stream still has messages of the subject, the consumer has
+        // failed, and a new consumer replaces it.
         if (yield* this.#catchUp()) this.#consumer = undefined;
       }
     }
@@ -147,8 +151,8 @@ class MessageReader {
       return true;
     }
     this.#stalledSince = undefined;
-    // The stream has no message of this subject up to the last sequence in `info`. This is certain only if
-    // the leader has not changed since.
+    // Between `#position` and the last sequence in `info`, the stream has no message of this subject. This is
+    // certain only if the leader has not changed between the two calls of `#info`.
     if (info.state.last_seq > this.#position && cluster?.leader === info.cluster?.leader)
       yield this.#moveTo(Math.min(info.state.last_seq, this.#until), []);
     return false;
@@ -173,8 +177,8 @@ class MessageReader {
   }
 
   /**
-   * Called if the stream has messages that the consumer has not delivered. Throws once this has been so for
-   * `maxOutageMs`. Throws at once if the login does not permit requests for messages from a consumer.
+   * Called if the stream has messages that the consumer has not delivered. Throws if this state lasts for
+   * `maxOutageMs`, or at once if the login does not permit requests for messages from a consumer.
    */
   #stalled(): void {
     const now = performance.now();
@@ -256,8 +260,8 @@ class MessageReader {
   }
 
   /**
-   * Returns the sequences between the given messages that the stream no longer has. All other sequences
-   * between them belong to other subjects.
+   * Returns the sequences from `from` to `last` whose messages the stream has dropped or deleted. The other
+   * sequences in this range either have a message of `group` or belong to other subjects.
    */
   async #lost(group: readonly JsMsg[], from: number, last: number): Promise<readonly Range[]> {
     if (last - from + 1 === group.length) return [];
@@ -321,7 +325,8 @@ class MessageReader {
       const info = await this.#connection.streamInfo(name);
       if (info.created !== created) throw remade(name, created, info.created);
       if (info.state.last_seq >= sequence) return info;
-      // A newly elected leader may not have applied its whole log yet.
+      // The server may be a new leader that has not applied its whole log yet, so it is asked again after a
+      // wait.
       if (performance.now() - started > this.#connection.maxOutageMs)
         throw behind(name, sequence, info);
       await realTime.sleep(BEHIND_WAIT_MS, this.#connection.signal);

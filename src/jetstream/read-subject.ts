@@ -30,8 +30,9 @@ import type { OpenedStream } from './stream-settings.js';
  */
 const SEARCH_DISTANCE = 1_000;
 /**
- * `readAgain` reads a part of the stream up to this many times for each replica. The servers choose a replica
- * for each new consumer. With 3 replicas, 1 search in 5,600 misses a replica; with 5 replicas, 1 in 1,500.
+ * `readAgain` reads a part of the stream up to this many times for each replica. If the servers choose a
+ * replica at random for each new consumer, 1 call in 5,600 never reads one of 3 replicas, and 1 call in 1,500
+ * never reads one of 5 replicas.
  */
 const TRIES_PER_REPLICA = 8;
 
@@ -57,7 +58,7 @@ export class SubjectReader<T> {
   readonly #positions: LostAndRepeated;
   /** The last sequence to read. `undefined` if the reader never ends. */
   readonly #end: number | undefined;
-  /** All messages up to this sequence have been delivered or reported. */
+  /** The sequence of the stream after which reading continues. The cursor contains it. */
   #last: number;
 
   constructor(settings: SubjectSettings<T>, run: Run) {
@@ -97,7 +98,7 @@ export class SubjectReader<T> {
 
   async *#batches(): Batches<T | Activity> {
     const end = this.#end;
-    // The previous run may have ended before it reported all lost messages.
+    // Reports the lost messages that the previous run could not report before it ended.
     yield* this.#lostMessages();
     if (end !== undefined && this.#last >= end) return;
     for await (const group of this.#read({ after: this.#last, until: end })) {
@@ -141,8 +142,8 @@ export class SubjectReader<T> {
   }
 
   /**
-   * Adds the items of a message, unless a replaced process sent the message too late or it is a repeat. If
-   * one item fails, adds none of them.
+   * Adds the items of a message to `items`. Skips a message that is a repeat, or that a process sent after
+   * another process had replaced it. If one item fails, adds none of them.
    *
    * @param epochs Tells which messages were sent too late. `undefined` for a message that was lost and then
    *   found.
@@ -208,8 +209,8 @@ export class SubjectReader<T> {
     const { state } = await this.#settings.connection.streamInfo(this.#settings.stream.name);
     const groups = this.#read({ after: end, until: state.last_seq, headersOnly: true });
     for await (const { messages, lost } of groups) {
-      // The missing messages may be among the dropped messages, so their positions are no longer
-      // expected.
+      // The stream has dropped messages, and the missing messages may be among them. Their positions are
+      // therefore no longer expected.
       if (lost !== undefined) positions.skip();
       // An error about damaged headers is ignored here. It is thrown when the message itself is read.
       for (const { subject, headers } of messages)
@@ -250,9 +251,9 @@ function startOf(resume: Cursor | undefined, stream: OpenedStream, subject: stri
 }
 
 /**
- * Looks for messages that were missing when their part of the stream was read. After a failure, the replicas
- * of a stream may differ from each other, and may have the same messages at different sequences. Therefore,
- * the same part is read several times, each time by a new consumer.
+ * Looks again for the messages in `lost`. After a failure, the replicas of a stream may differ from each
+ * other, and may have the same messages at different sequences. Therefore, the part of the stream that should
+ * have the messages is read several times, each time by a new consumer.
  *
  * @param replicas The number of replicas of the stream.
  * @param read Reads the part of the stream that should have the messages.

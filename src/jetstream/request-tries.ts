@@ -23,7 +23,10 @@ const MISSING_MS = 10_000;
  * milliseconds. The first server may be cut off from the servers that have the stream.
  */
 const MISSING_AT_ONE_MS = 2_000;
-/** How long to wait before asking the servers for the stream again, in milliseconds. */
+/**
+ * The wait before a request is repeated after a server reported that the stream does not exist, in
+ * milliseconds.
+ */
 const MISSING_WAIT_MS = 200;
 /**
  * For how long one server may fail before another server is tried, in milliseconds. This is longer than an
@@ -118,7 +121,8 @@ class Failures {
   /**
    * Waits before the next try.
    *
-   * @throws the typed error, if the request cannot succeed later or has failed for `maxOutageMs`.
+   * @throws the error from `typedError`, if no later try can succeed, or if the request has failed for
+   *   `maxOutageMs`.
    */
   async add(error: unknown): Promise<void> {
     const { run, maxOutageMs } = this.#servers;

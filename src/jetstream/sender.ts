@@ -78,7 +78,7 @@ export class Sender {
 
   /**
    * Begins the epoch of this run by sending a message without posts on each subject. Returns the highest
-   * sequence of these messages. Readers skip messages of earlier epochs after that sequence.
+   * sequence of these messages. After this sequence, readers skip messages of earlier epochs.
    */
   async begin(): Promise<number> {
     const { epoch } = this.#entry.state;
@@ -94,14 +94,16 @@ export class Sender {
   }
 
   /**
-   * Continues after the positions of earlier runs. Positions must have no gaps. If the stream lacks
-   * a message at a position, sends a message without posts for that position.
+   * Continues after the positions that earlier runs have used on each subject. If the stream lacks a message
+   * at one of these positions, sends a message without posts there, because positions must have no gaps.
+   *
+   * @param found the positions of the messages in the stream, by the index of the subject
    */
   async resume(found: readonly PositionSet[]): Promise<void> {
     this.#acked = found;
     this.#next = found.map(({ next }) => next);
-    // It is unknown what had been acknowledged when the earlier run assigned these positions. With
-    // 0, the messages claim no acknowledgements.
+    // It is unknown which messages were acknowledged when the earlier run assigned these positions. With
+    // `acknowledged: 0`, the new messages state nothing about other messages.
     const old = { acknowledged: 0, series: this.#entry.state.series };
     const sent = found.flatMap((positions, subject) =>
       positions.missing().flatMap(({ from, to }) => {
@@ -133,22 +135,22 @@ export class Sender {
         const ack = await this.#publish({ subject, msgID, at, headers, payload });
         const found = ack.duplicate ? await this.#find(ack.seq) : at.position;
         if (found !== undefined) return found;
-        // An earlier run sent this message after this run had started, so readers skip that copy.
-        // This run sends it with a different id. Otherwise the servers would drop it as a
-        // duplicate.
+        // The stream has a copy of this message from an earlier run that was still sending after this run had
+        // started. Readers skip that copy, so this run sends the message again. It needs a different id,
+        // because the servers would drop a second message with the same id.
         msgID = `${ownID}.${this.#entry.state.epoch}.${++otherRuns}`;
       }
     };
     const position = await this.#connection.repeat(what, sendOnce, { since });
     // The source has repeated a post, which the stream already has at a different position. A message without
-    // posts fills the position of this message.
+    // posts takes the position of the repeated message, so that positions have no gap.
     if (position !== at.position) await this.#sendEmpty(subject, at);
     this.#acked[subject]?.add(at.position);
   }
 
   /**
-   * Sends a message without posts at the position `at` until the stream has it. Without it, the
-   * positions on the subject would have a gap.
+   * Sends a message without posts until the stream has it. It takes the position `at`, which would otherwise
+   * be a gap among the positions on the subject.
    */
   async #sendEmpty(subject: number, at: SubjectPosition): Promise<void> {
     const msgID = `${this.#prefix}.empty.${this.#entry.state.epoch}.${subject}.${at.position}`;
@@ -185,8 +187,8 @@ export class Sender {
     if (ack.duplicate || ack.seq > before) this.#highest = Math.max(this.#highest, ack.seq);
     else {
       await this.#mustBeSame();
-      // The servers have lost messages. Readers report these. The next run must look for the
-      // messages of this run after this lower sequence.
+      // This sequence is not higher than before, so the servers have lost messages. Readers report the loss.
+      // The next run must look for the messages of this run after the lower sequence.
       this.#highest = ack.seq;
     }
     return ack;
@@ -204,8 +206,8 @@ export class Sender {
     );
     if (message?.header.get(HEADERS.publisher) !== key) return undefined;
     try {
-      // Ignores messages of earlier runs. If readers deliver such a message, this run found it when
-      // it started.
+      // Ignores a message of an earlier run. It was sent after this run had started, so readers skip it. All
+      // other messages of earlier runs were found when this run started.
       if (epochOf(message.header) !== this.#entry.state.epoch) return undefined;
       return subjectPositionOf(message.header)?.position;
     } catch (error) {

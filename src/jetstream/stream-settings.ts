@@ -28,8 +28,8 @@ const OTHER = 'other';
 
 /**
  * Returns the prefixes of a stream's subjects. Without topics, this is only `posts`. With topics, there is
- * one prefix for each topic, such as `posts.en`, and `posts.other` at the end. Their order does not depend on
- * the order in the option, because positions are stored by the index of a subject.
+ * one prefix for each topic, such as `posts.en`, and `posts.other` at the end. Topics are sorted, because
+ * positions are stored by the index of a subject. The order in the option may change between runs.
  */
 export function prefixesOf(prefix: string, topics?: readonly string[]): string[] {
   if (topics === undefined) return [prefix];
@@ -48,8 +48,9 @@ function isWord(value: unknown): value is string {
 }
 
 /**
- * Returns how many subjects have this prefix. If there are `topics`, returns how many subjects each topic
- * has. Returns `undefined` if the subjects are not `posts.0` to `posts.N-1`.
+ * Returns how many subjects have this prefix, such as 4 for `posts.0` to `posts.3`. If there are `topics`,
+ * returns how many subjects each topic has. Returns `undefined` if there are none, if the numbers have gaps,
+ * or if the topics do not have equally many subjects.
  */
 export function countSubjects(
   prefix: string,
@@ -259,7 +260,7 @@ export async function openStream(
 
 export interface ReadStream {
   readonly stream: string;
-  /** The prefix of the stream's subjects, if `toJetStream` fills it. */
+  /** The prefix of the subjects, if `toJetStream` fills the stream. */
   readonly subject: string | undefined;
   /** The subjects to read, if `toJetStream` does not fill the stream. */
   readonly subjects: readonly string[] | undefined;

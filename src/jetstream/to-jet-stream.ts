@@ -113,8 +113,8 @@ export interface ToJetStreamOptions<T> extends JetStreamConnectionOptions {
   readonly id?: ((item: T) => string) | undefined;
   /**
    * Called with each item that cannot be published, because it is a post without an id, or larger than the
-   * servers accept (`max_payload`). The record contains all bytes of the item. If the function returns, the
-   * item is skipped. Without this option, such an item ends the run.
+   * servers accept (`max_payload`). The function gets all bytes of the item as `raw` of its first argument.
+   * If the function returns, the item is skipped. Without this option, such an item ends the run.
    */
   readonly onDamaged?: OnDamaged | undefined;
   /**

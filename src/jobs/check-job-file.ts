@@ -105,8 +105,8 @@ export async function* inflateJobFile(
   const fed = streams.pipeline(counted(), gunzip).catch(() => {});
   try {
     for await (const block of gunzip) yield block as Buffer;
-    // The decoder accepts an empty file. It also stops after the last member without reading the bytes that
-    // follow.
+    // The decoder reports no error for an empty file, or for bytes after the last member. Both are checked
+    // here.
     if (bytes === 0 || gunzip.bytesWritten !== bytes) throw notWhole(origin, gunzip.bytesWritten);
   } catch (error) {
     if (failure !== undefined) throw failure.error;
@@ -129,7 +129,7 @@ function problemOf(info: InfoMessage | undefined, posts: number): string | undef
   const stated = info?.activityCount ?? posts;
   if (stated !== posts) return `The file has ${posts} posts, but its \`info\` line says ${stated}`;
   const { from, to } = info?.unprocessedRange ?? { from: 0, to: 0 };
-  // A shorter unprocessed range is not an error, because its minutes are listed as suspect.
+  // A shorter unprocessed range is not an error. `suspectMinutes` contains its minutes.
   return to - from > DAY ? 'A range of more than a day is unprocessed' : undefined;
 }
 

@@ -127,8 +127,8 @@ async function download(
       files: [...checked].map(([file, found]) => ({ ...file, ...found })),
       missing: missing(),
     }).catch(error => {
-      // If files are missing, for example because the disk is full, the error about the missing files is more
-      // important.
+      // If files are missing, this error is ignored. Both may have the same cause, such as a full disk, and
+      // the error about the missing files is more important.
       if (checked.size === files.length) throw error;
     });
   } finally {

@@ -18,8 +18,8 @@ const MAX_ATTEMPTS = 5;
 const MAX_FAILED_IN_A_ROW = 8;
 
 /**
- * The minimum length of a query value that is removed from errors as a part of the URL's signature. Shorter
- * values, such as a version number, are not secret.
+ * Query values of a file's URL that have at least this many characters are removed from errors, because they
+ * may be part of the signature. Shorter values, such as a version number, are not secret.
  */
 const MIN_SIGNED = 6;
 
@@ -34,8 +34,8 @@ interface Fetching<T> {
   readonly signal: AbortSignal;
   readonly concurrency: number;
   /**
-   * Outcomes are yielded in order, so a fetched file may have to wait for an earlier file. This is how many
-   * files may wait, in addition to the files that are being fetched.
+   * How many fetched files may wait for an earlier file, because outcomes are yielded in order. Does not
+   * include the files that are being fetched.
    */
   readonly ahead: number;
   /** Fetches one file. The signal is aborted when fetching ends for all files. */

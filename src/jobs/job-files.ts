@@ -280,7 +280,10 @@ function withFile(
   };
 }
 
-/** Files are decoded in the order in which their downloads started. */
+/**
+ * The place of a file in the queue for decoding. Files are decoded in the order in which their downloads
+ * started.
+ */
 interface Turn {
   /** Settles when all earlier turns have ended. */
   readonly begin: Promise<void>;

@@ -5,7 +5,7 @@ import type { DeliveredJob, JobResults } from './job.js';
 
 /** A total that the service states, and the total that was delivered. */
 export interface ExpectedAndDelivered {
-  /** The total that the service states. Absent if the service states none. */
+  /** The total that the service states, such as the number of files. Absent if it states none. */
   readonly expected: number | undefined;
   readonly delivered: number;
 }
@@ -64,7 +64,9 @@ export function sumDelivered(found: readonly CheckedFile[], missing: readonly st
   };
 }
 
-/** The data of the service from which the expected totals of a job are computed. */
+/**
+ * The service's data about a delivered job. The expected totals of the download are computed from this data.
+ */
 export interface VerdictBasis {
   readonly job: Pick<DeliveredJob, 'uuid' | 'title'> & {
     readonly results: Pick<JobResults, 'activityCount'>;
@@ -123,7 +125,7 @@ export function jobVerdict(
 /**
  * Returns the error for a verdict. Returns `undefined` if the job counts as complete.
  *
- * @param lacksFiles Whether files are missing. If `totals` is `report`, wrong totals are an error only if
+ * @param lacksFiles Whether files are missing. With `totals: 'report'`, wrong totals are an error only if
  *   files are missing.
  */
 export function incompleteJob(

@@ -44,7 +44,7 @@ export interface JobResults {
   readonly expiresAt?: string | undefined;
 }
 
-/** A historical job. Its dates are in the service's notation. */
+/** A historical job, as the service describes it. */
 export interface Job {
   /** The uuid, which identifies the job in its URL. */
   readonly uuid: string;

@@ -131,8 +131,8 @@ async function findOrCreate(
     return job;
   } catch (error) {
     if (!isRefusal(error) && !(error instanceof JobError)) throw error;
-    // Another run of the same script may have created the job since `findExisting` was called. The title of
-    // that job contains the same digest of the rules.
+    // Another run of the same script may have created the job since `findExisting` was called. Its title
+    // contains a digest of its rules, so a job with the same title has the same rules.
     const late = await findExisting(account, requested, signal);
     if (late === undefined) throw error;
     return late;

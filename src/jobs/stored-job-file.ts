@@ -54,7 +54,10 @@ export function memoryBudget(bytes: number): MemoryBudget {
 }
 
 export interface DecodeOnce {
-  /** Whether threads hold the decoded contents. Threads limit their own memory. */
+  /**
+   * Whether threads hold the decoded contents. The threads limit this memory, so it is not counted on the
+   * main thread.
+   */
   readonly inThreads: boolean;
   decode(file: FileContent, origin: string): Promise<DecodedFile | undefined>;
 }
@@ -97,7 +100,7 @@ export async function receiveJobFile(
   }
 }
 
-/** @param leave Gives the bytes of the file back to its memory budget. */
+/** @param leave Frees the share of the memory budget that the bytes of the file take. */
 async function checkInMemory(
   file: FileContent,
   origin: string,

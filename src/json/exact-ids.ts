@@ -119,7 +119,8 @@ function afterNumber(text: string, start: number): number {
 }
 
 /**
- * Decodes a key. If it is not a JSON string, returns it unchanged, because the whole text is then not JSON.
+ * Decodes a key. Returns it unchanged if it is not a JSON string. The whole text is then not JSON, which is
+ * detected later.
  */
 function decode(key: string): string {
   if (!key.includes('\\')) return key.slice(1, -1);

@@ -61,7 +61,10 @@ export class JsonArrayFramer implements Framer<Json> {
   #waitingBytes = 0;
   /** The keys and indexes of the open objects and arrays, with the innermost last. */
   readonly #keys: (string | number)[] = [];
-  /** How many levels of the path to the array have been found. The document itself is the first level. */
+  /**
+   * How many levels of the path to the array have been found so far, counting the document as the first
+   * level.
+   */
   #found = 0;
   #isInArray = false;
   #isComplete = false;

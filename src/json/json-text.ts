@@ -44,8 +44,8 @@ export function jsonText(document: Uint8Array): string {
   const buffer = bufferOf(document);
   if (isAscii(buffer)) return buffer.toString('latin1');
   if (!isUtf8(buffer)) return buffer.toString();
-  // Once V8's decoder finds a character that is not ASCII, it decodes one character at a time, so `transcode`
-  // is faster.
+  // For text that is not ASCII, `transcode` is faster. V8's decoder decodes one character at a time after the
+  // first character that is not ASCII.
   return (
     (isMostlyAscii(buffer) ? withEscapes(buffer) : undefined) ??
     transcode(buffer, 'utf8', 'utf16le').toString('utf16le')
@@ -72,7 +72,7 @@ function withEscapes(document: Buffer): string | undefined {
   let end = 0;
   let escapes = 0;
   for (let at = nextBeyondAscii(0, length); at < length; at = nextBeyondAscii(at, length)) {
-    // If an escape followed a backslash, invalid JSON could become valid JSON.
+    // If a character after a backslash became an escape, invalid JSON could become valid JSON.
     if (bytes[at - 1] === BACKSLASH) return undefined;
     end = copyRun(copied, at, end);
     for (let first = bytes[at]!; first >= 0x80; first = bytes[at]!) {

@@ -82,8 +82,8 @@ export class LazyObject {
   }
 
   /**
-   * Returns the digits at the end of a string member. Before the digits, the string must have a colon or
-   * nothing at all. An example is the id in `tag:search.twitter.com,2005:1050118621198921728`.
+   * Returns the digits at the end of a string member. They must be the whole string or follow a colon, like
+   * the id in `tag:search.twitter.com,2005:1050118621198921728`.
    */
   lastDigits(key: string): string | undefined {
     const index = this.#find(key);
@@ -94,7 +94,7 @@ export class LazyObject {
     const before = this.#bytes[at - 1];
     if (at < end && (before === COLON || at - 1 === this.#start(index)))
       return this.#bytes.toString('latin1', at, end);
-    // The string may contain escapes for a colon or a digit, so this decodes it.
+    // The slow case: decodes the string, because its colon or digits may be written as escapes.
     return /(?:^|:)(\d+)$/.exec(this.string(key) ?? '')?.[1];
   }
 
@@ -189,8 +189,8 @@ export class LazyObject {
 }
 
 /**
- * Returns the position of a top-level member's value near the end of the document between `start` and `end`.
- * A member is at the top level if its object ends at the end of the document.
+ * Finds a top-level member near the end of a document, and returns the start and end of its value. The
+ * document is in `bytes` from `start` to `end`. A member is at the top level if its object ends at `end`.
  */
 export function spanNearEnd(
   bytes: Buffer,
@@ -203,9 +203,9 @@ export function spanNearEnd(
 }
 
 /**
- * Returns the position of the value of a member of an object, such as `matching_rules` in `gnip`. The object
- * must be a top-level member near the end of the document between `start` and `end`. Returns `undefined` if
- * the object is not there or does not have the member.
+ * Returns the start and the end of the value of a member, such as `matching_rules`, in an object, such as
+ * `gnip`. The object must be a top-level member near the end of the document between `start` and `end`.
+ * Returns `undefined` if the object is not there or does not have the member.
  */
 export function spanInObjectNearEnd(
   bytes: Buffer,
@@ -221,7 +221,10 @@ export function spanInObjectNearEnd(
   return inner.after === after - 1 ? inner.span : undefined;
 }
 
-/** Returns the position of the value of the member at `member`, if it is at the top level. */
+/**
+ * Returns the start and the end of the value of the first member that has the key, reading from the member at
+ * `member`. Returns `undefined` if these members are not at the top level.
+ */
 function spanAt(
   bytes: Buffer,
   member: number,
@@ -234,7 +237,8 @@ function spanAt(
 
 /**
  * Reads the members from `member` to the end of their object. Returns the position after the last value,
- * where a closing brace should be, and the position of the value of the first member that has the key.
+ * where a closing brace should be, and the start and the end of the value of the first member that has the
+ * key.
  */
 function readMembers(
   bytes: Buffer,
@@ -292,9 +296,9 @@ function needleOf(key: string): Needle {
 }
 
 /**
- * Returns the position of the opening quote of the last occurrence of a key within a range of bytes, or -1.
- * Searches only near the end of the range. A match between a comma and a colon can only be a key, because a
- * backslash comes before each quote inside a string.
+ * Finds the last occurrence of a key within a range of bytes. Returns the position of its opening quote, or
+ * -1. Searches only near the end of the range. A match between a comma and a colon can only be a key, because
+ * a backslash comes before each quote inside a string.
  */
 export function keyNearEnd(bytes: Buffer, key: string, start = 0, end = bytes.length): number {
   const needle = needleOf(key);

@@ -106,7 +106,7 @@ export class LineFramer implements Framer<Buffer> {
   }
 
   /**
-   * Takes complete records up to the first line that is not exactly one record. Returns the position of that
+   * Takes complete records up to the first line that is not exactly one record. Returns the start of that
    * line.
    */
   #takeObjects(from: number, to: number, block: Buffer, records: Buffer[]): number {

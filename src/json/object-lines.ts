@@ -28,8 +28,9 @@ const LIST = 1024;
 const LIST_END = 64 * 1024;
 const DOCUMENT = 64 * 1024;
 /**
- * The module reads blocks of this many bytes. After a line that the module cannot read, it reads blocks of
- * `SMALL_BLOCK` bytes. Otherwise, a large block would be copied into the module for each such line.
+ * The maximum number of bytes that are copied into the WebAssembly module for one call. After a call that
+ * finds no record, only `SMALL_BLOCK` bytes are copied, and then more with each call that finds records.
+ * Otherwise, each line that the module cannot read would cost the copy of a large block.
  */
 const LARGE_BLOCK = 128 * 1024;
 const SMALL_BLOCK = 1024;
@@ -53,8 +54,8 @@ class Module {
 }
 
 /**
- * The module, which all files of a thread share. `null` before the first use. `undefined` if its memory
- * cannot be allocated: `check-object.ts` then reads all records.
+ * The WebAssembly module, which all files of this thread share. `null` before the first use. `undefined` if
+ * its memory cannot be allocated. In that case, `check-object.ts` reads all records.
  */
 let module: Module | undefined | null = null;
 
@@ -86,7 +87,9 @@ export class ObjectLines {
   readonly #maxBytes: number;
   readonly #isLimited: boolean;
   readonly #module: Module | undefined;
-  /** The position of a byte in `bytes`, minus its position in the module's memory. */
+  /**
+   * Added to the address of a byte in the module's memory, this gives the position of the byte in `bytes`.
+   */
   #offset = 0;
   #pieceBytes = LARGE_BLOCK;
 

@@ -46,7 +46,7 @@ export const POSTS: RecordKind<Activity> = {
   mark: (content, start, end) => {
     let digits = leadingIdStart(content, start);
     if (digits === -1) digits = leadingTagIdStart(content, start);
-    // A record that starts with an id cannot be a message of the service.
+    // A post may start with its id, but a message of the service never starts with an id.
     if (digits !== -1) return digits - start;
     return parseInStreamMessage(content.subarray(start, end)) === undefined ? 0 : -1;
   },
@@ -83,8 +83,8 @@ export function activities(options: ActivitiesOptions = {}): Operator<JsonRecord
             { isCut: internalsOf(input).isOfRecords === true, progress: run.progress },
           ),
         ),
-      // Other threads run a plan. The two callbacks must be called for each record in order, on this thread.
-      // Therefore, a flow with a callback has no plan.
+      // A plan may run in other threads. The two callbacks must be called for each record in order, on this
+      // thread, so a flow with a callback has no plan.
       (plan, stage) => (isDefault ? plan.read(POSTS, stage) : undefined),
     );
 }

@@ -30,8 +30,8 @@ export interface GunzipOptions {
 const AHEAD = 1;
 const MAX_CONTENT_BYTES = 16 * 1024 * 1024;
 /**
- * The size of a delivered block in bytes. Objects that are created from a block are freed after the next
- * block arrives, so small blocks need less memory.
+ * The size of a delivered block in bytes. A small block saves memory: the objects that are created from it
+ * are freed when the next block arrives.
  */
 const BLOCK_BYTES = 256 * 1024;
 

@@ -45,8 +45,8 @@ export function jsonElements(key: string, options: RecordLimits = {}): Operator<
             try {
               splitter.push(bytes, found);
             } finally {
-              // If the splitter finds a mistake, the complete elements before it are still checked.
-              // Otherwise, the error might not be about the first mistake.
+              // If `push` throws, the elements in `found` come before the mistake that it found. They are
+              // still checked, so that the error is about the first mistake of the document.
               for (const element of found) elements.push(prove(element) as JsonRecord);
             }
           },

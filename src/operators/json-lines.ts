@@ -17,8 +17,9 @@ export interface JsonLinesOptions extends RecordLimits {
    */
   readonly separator?: Separator | undefined;
   /**
-   * Called with each line, or the rest of a line, that is not a JSON object. If it returns, the line is
-   * skipped. Without this option and without the option `damaged` of the sink, the first such line throws.
+   * Called with each line that is not a JSON object. If a line begins with valid objects, it gets only the
+   * rest of the line. If it returns, these bytes are skipped. Without this option and without the option
+   * `damaged` of the sink, the first damaged line throws.
    */
   readonly onDamaged?: OnDamaged | undefined;
 }
@@ -49,8 +50,8 @@ const OPTIONS = {
  */
 export function jsonLines(options: JsonLinesOptions = {}): Operator<Bytes, JsonRecord> {
   const { separator, onDamaged, ...limits } = checkOptions('jsonLines', OPTIONS, options);
-  // The engine for whole files writes each record as one line, without changing it. Therefore, no record may
-  // contain a line feed. Also, that engine cannot call `onDamaged`.
+  // With the separator `\n`, no record contains a line feed, so the engine for whole files can write each
+  // record unchanged as one line. That engine cannot call `onDamaged`.
   const isPlanned = separator === '\n' && onDamaged === undefined;
   return input =>
     withInternals(

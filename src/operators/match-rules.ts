@@ -33,13 +33,16 @@ const OPTIONS = {
 } satisfies OptionTable<MatchRulesOptions>;
 
 /**
- * Replaces the matching rules of each activity with the given rules that it matches, as if the service had
- * delivered the post for these rules. Use it to route an archive by tag, or to try rules on a sample before
- * paying for a job. If `rules` is a list, the threads of the sink match the posts of whole files. All threads
- * share one index of the rules. Only the members of a post that the rules need are read from its bytes, so
- * damage in other members is not reported. If `rules` is a matcher that `rules.compileAll` has returned, its
- * rules may change while the pipeline runs, and posts are matched on one thread. The options `product` and
- * `frequency` apply only to a list of rules, because a matcher has its own `product`.
+ * Matches each activity with the given rules, and sets its matching rules as if the service had delivered the
+ * post for these rules. Use it to route an archive by tag, or to try rules on a sample before paying for a
+ * job.
+ *
+ * If `rules` is a list, the threads of the sink match the posts of stored files. Only the members of a post
+ * that the rules need are read from its bytes, so damage in other members is not reported.
+ *
+ * If `rules` is a matcher from `rules.compileAll`, its rules may change while the pipeline runs, and posts
+ * are matched on the main thread. The options `product` and `frequency` do not apply, because the matcher was
+ * created with its own.
  *
  * @throws OptionError Immediately, if the product does not accept a rule.
  * @example
@@ -69,7 +72,8 @@ export function matchRules(
   return stepOperator({
     identity,
     columns: column === undefined ? [] : [column],
-    // The rules of a matcher may change between two posts, so the matcher is used on the main thread.
+    // A matcher has no `column`, and is always used on the main thread, because its rules may change between
+    // two posts.
     isPlanned: column !== undefined,
     replaces: true,
     check,
@@ -105,7 +109,9 @@ interface RowRules {
   readonly dropUnmatched: boolean;
 }
 
-/** Reading this column also writes the matching rules into the posts. */
+/**
+ * The column of the rules that each post matches. Reading the column also writes these rules into the posts.
+ */
 export const MATCHES: RecordColumnKind<Uint32Array, RowRules> = {
   name: 'matches',
   create: options => rows => matchRows(rows, options),
@@ -130,7 +136,7 @@ function matchRows(rows: Records, { rules, dropUnmatched }: RowRules): Uint32Arr
 
 /**
  * The memory to reserve for the inserted rules is the size of the posts divided by `EXPECTED_PART`, plus
- * `EXPECTED_BYTES`. The second part is for a small number of posts. Most lists of matching rules need less.
+ * `EXPECTED_BYTES`, which matters only for a few posts. Most lists of matching rules need less.
  */
 const EXPECTED_PART = 8;
 const EXPECTED_BYTES = 512;

@@ -56,7 +56,7 @@ export const TAGS: RecordColumn<RowTags, undefined> = {
       const { content, count, starts, lengths, marks } = rows;
       const sets = new Uint32Array(count);
       const tagSets: (readonly string[])[] = [];
-      // The keys are compared by identity: posts with the same list of rules share one array of tags.
+      // Compares arrays of tags by identity. Posts with the same list of rules share one array of tags.
       const numbers = new Map<readonly string[], number>();
       for (let row = 0; row < count; row++) {
         const length = lengths[row]!;

@@ -100,7 +100,7 @@ export class Activity {
   #hasEscapes: boolean | undefined;
   #post: OriginalPost | ActivityStreamsPost | undefined;
 
-  /** @param bytes One JSON document. They are not copied, so they must not be changed. */
+  /** @param bytes One JSON document. The activity does not copy the bytes, so they must not be changed. */
   constructor(bytes: Uint8Array) {
     this.raw = bufferOf(bytes);
   }
@@ -209,18 +209,18 @@ export class Activity {
     return this.#matches.rules;
   }
 
-  /** The distinct tags of the matching rules, in order. Rules without a tag are ignored. */
+  /** The distinct tags of the matching rules, in the order of the rules. Rules without a tag are ignored. */
   get tags(): readonly string[] {
     this.#matches ??= this.#readMatches();
     return this.#matches.tags;
   }
 
-  /** The post that this post retweets, as a view of the same bytes. */
+  /** The post that this post retweets. Its `raw` shares memory with the `raw` of this post. */
   get retweeted(): Activity | undefined {
     return this.#sharedKey === undefined ? undefined : this.#nested(this.#sharedKey);
   }
 
-  /** The post that this post quotes, as a view of the same bytes. */
+  /** The post that this post quotes. Its `raw` shares memory with the `raw` of this post. */
   get quoted(): Activity | undefined {
     const key = this.format === 'original' ? 'quoted_status' : 'twitter_quoted_status';
     return this.#lacks(QUOTED) ? undefined : this.#nested(key);
@@ -338,8 +338,8 @@ export class Activity {
   }
 
   /**
-   * The ids of all versions and the id of the first version. If the edit history has no initial id, the first
-   * id in its list is used. If it has no list, the initial id is the only version.
+   * The ids of all versions, and the id of the first version. If the edit history has no initial id, this is
+   * the first id of the list. If it has no list, the initial id is the only version.
    */
   get #history():
     | { readonly initialId: string | undefined; readonly ids: readonly string[] }

@@ -111,8 +111,9 @@ const USER_KINDS: ReadonlySet<string> = new Set<UserEvent['kind']>([
 ]);
 
 /**
- * Parses one message of the compliance stream, in its current notation, or in the Activity Streams notation
- * of its first version. Ids keep all of their digits. An unknown kind of event is not an error.
+ * Parses one message of the compliance stream. Reads both the current notation, such as `{"delete":{...}}`,
+ * and the Activity Streams notation of earlier messages, such as `{"verb":"delete",...}`. Ids keep all of
+ * their digits. Returns an `UnknownEvent` for an event of an unknown kind.
  *
  * @throws DataError If the document is not a JSON object.
  * @example
@@ -176,7 +177,8 @@ interface EventParts {
 }
 
 /**
- * Creates the event with this name, from either notation. Returns `undefined` if a required part is missing.
+ * Creates an event from its name and from the parts that `streamEvent` or `activityEvent` has read. Returns
+ * `undefined` if a required part is missing.
  */
 function eventOf(
   name: string,

@@ -2,7 +2,8 @@ import { Activity } from './activity.js';
 import { isComplianceEvent } from './compliance-event.js';
 
 /**
- * Buffers of at most the size of Node's pool are not copied, because such a copy would be in the pool again.
+ * A buffer that is not larger than Node's pool is not copied, because Node would allocate the copy from the
+ * pool again.
  */
 const POOL_BYTES = 8 * 1024;
 /** If the items use at least this fraction of a buffer, the buffer is not copied. */
@@ -11,10 +12,9 @@ const LEAST_PART = 1 / 2;
 type Move = (bytes: Uint8Array) => Uint8Array;
 
 /**
- * Prepares items for a stage that holds them longer than their batch. A post is a view of a block of its
- * file. Without this, a few posts that pass a filter would keep whole files in memory. If the items use only
- * a small part of a buffer, that part is copied. All parts of the same buffer share one copy. Activities are
- * changed in place, even if they are inside tagged items, arrays or plain objects.
+ * Copies the bytes of items that use less than half of a large buffer. Call this before items are held for
+ * long. A post is a view of a block of its file, so a single post would keep the whole block in memory.
+ * Activities are changed in place, even if they are inside tagged items, arrays or plain objects.
  */
 export function detached<T>(items: readonly T[]): readonly T[] {
   const viewed = new Map<ArrayBufferLike, number>();
@@ -60,8 +60,8 @@ class Copy {
 }
 
 /**
- * Returns an item after its bytes were moved. An activity is changed in place. Any other item is replaced if
- * its bytes have moved.
+ * Moves the bytes of an item, and returns the item. Changes an activity in place. Returns a copy of any other
+ * item whose bytes have moved.
  */
 function withBytes<T>(item: T, move: Move): T;
 function withBytes(item: unknown, move: Move): unknown {

@@ -69,7 +69,7 @@ function timeOf(value: unknown, format: Format): number | undefined {
 
 export interface Path {
   /**
-   * The places where the value may be, each as a list of keys. The first place whose value is not absent or
+   * The places where the value may be, each as a list of keys. The first place that has a value other than
    * null is used.
    */
   readonly places: readonly (readonly string[])[];
@@ -78,10 +78,10 @@ export interface Path {
 }
 
 /**
- * The path of a field in the posts of one format, in the syntax of JavaScript. `user.name` is a member of a
- * member. `full_text ?? text` is the first of two members that is not absent or null.
- * `(extended_tweet.entities ?? entities).urls` is a member of the first of two objects that exists.
- * `links[0].href` is a member of the first object in a list.
+ * The path of a field in the posts of one format, in the syntax of JavaScript. `user.name` is the member
+ * `name` of the member `user`. `full_text ?? text` is the first of two members that is not absent or null.
+ * `(extended_tweet.entities ?? entities).urls` is the member `urls` of the first of two objects that exists.
+ * `links[0].href` is the member `href` of the first object in a list.
  */
 export type Where = string | Via;
 
@@ -320,7 +320,7 @@ export const AUTHOR = {
   ),
 };
 
-/** Fields of a location that the service has derived for the author. There may be several. */
+/** Fields of a location that the service has derived for the author. An author may have several locations. */
 export const HOME = {
   countryCode: upper('country_code', 'address.countryCode'),
   region: plain('region', 'address.region'),

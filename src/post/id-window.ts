@@ -104,11 +104,14 @@ class IdChunk {
 const PACKED = '=';
 const FIRST_BYTES = 8;
 /**
- * The limit of packed differences. With its sign, a difference has at most 53 bits, so a number holds it
- * exactly.
+ * A difference between two ids is packed only if it is smaller than this. With its sign, it then has at most
+ * 53 bits, so a number holds it exactly.
  */
 const MAX_PACKED = 2 ** 52;
-/** The memory in which a chunk is packed, as differences between its ids. Each takes at most 8 bytes. */
+/**
+ * The memory in which a chunk of ids is packed: the first id in 8 bytes, and each further id as a difference
+ * in at most 8 bytes.
+ */
 const packed = Buffer.allocUnsafeSlow(FIRST_BYTES * CHUNK);
 
 /** Reads the text that `IdChunk.text` has returned. Throws an error for any other text. */
@@ -166,9 +169,9 @@ function digits(high: number, low: number): string {
 }
 
 /**
- * The minimum number of slots with which the hash table of a window starts. `MAX_FIRST_TABLE` is the maximum.
- * The table doubles its size when half of its slots are used. For a window of up to 100,000 ids, it never has
- * to double.
+ * The minimum and maximum numbers of slots with which the hash table of an `IdWindow` starts. The table
+ * doubles when half of its slots are used. In a window whose size is at most 100,000 ids, it never has to
+ * double.
  */
 const MIN_TABLE = 1024;
 const MAX_FIRST_TABLE = 2 ** 18;

@@ -56,7 +56,7 @@ export function corners(coordinates: unknown): readonly Position[] {
   return ring.map(position).filter(corner => corner !== undefined);
 }
 
-/** Decodes `&amp;`, `&lt;` and `&gt;`, which the service uses in texts. */
+/** Decodes `&amp;`, `&lt;` and `&gt;`, with which the service escapes the text of posts. */
 export function unescaped(value: unknown): string {
   const text = string(value);
   if (!text.includes('&')) return text;

@@ -57,15 +57,15 @@ export function matchesAtEnd(
 ): Matches | undefined {
   const key = keyNearEnd(bytes, MEMBER, start, end);
   if (key === -1) return undefined;
-  // The bytes after the key are also the key of the cache. They determine the rules, and whether the rules
-  // belong to the document itself or to an object inside it.
+  // The cache is looked up by the bytes that follow the name of the member. These bytes determine the rules,
+  // and whether the rules belong to the document itself or to an object inside it.
   const rest = key + MEMBER.length + 2;
   let matches = known.get(bytes, rest, end);
   if (matches !== undefined) return matches;
   const span = spanNearEnd(bytes, MEMBER, start, end);
   if (span === undefined) return undefined;
   matches = parseMatches(bytes, ...span);
-  // If another member follows the rules, such as the id, the bytes differ from post to post and are not
+  // If another member follows the rules, such as the id, the key differs for each post, so the rules are not
   // cached.
   if (span[1] === end - 1) known.set(bytes, rest, end, matches);
   return matches;

@@ -78,8 +78,8 @@ export interface OriginalPost {
 }
 
 /**
- * The versions of an edited post. This has the same form in both formats. Only posts since 29 September 2022
- * have it. Every edit creates a post with a new id.
+ * The edit history of a post. It has the same form in both formats. Only posts since 29 September 2022 have
+ * one. Every edit creates a post with a new id.
  */
 export interface EditHistory {
   readonly initial_tweet_id: string;

@@ -11,10 +11,9 @@ import type { OriginalPost } from './original-post.js';
  * Parses a post in either format and keeps its ids exact. The ids in known fields, and all other integers
  * with 16 digits or more, become strings.
  *
- * `JSON.parse` rounds long ids. Each rounded id is then restored from its twin, the member with `_str`. To
- * find out whether all ids were restored, the long numbers in the bytes are counted. If some have no twin, or
- * the count is uncertain, all long numbers are put in quotes and the text is parsed again. This method is
- * nearly as fast as `JSON.parse` alone. It assumes that ids are integers.
+ * `JSON.parse` rounds long ids. Each id is therefore restored from its exact copy in a string member, such as
+ * `id_str` for `id`. If some long number may not have been restored, all long numbers are put in quotes and
+ * the text is parsed again. Most posts are parsed only once.
  *
  * @throws DataError If the bytes are not a JSON object.
  */
@@ -36,8 +35,8 @@ type Fields = Record<string, unknown>;
 const LONG = 1e15;
 
 /**
- * Restores exact ids in place. Returns how many long ids have a twin (a member with `_str`), or `NaN` if any
- * long id has none.
+ * Replaces the ids in a post with the exact strings of their `_str` members, such as `id_str`. Returns how
+ * many of these ids were numbers of 16 digits or more, or `NaN` if such a number has no `_str` member.
  */
 function restoreIds(post: Fields): number {
   let restored = restoreText(post) + restoreEach(post.matching_rules);
@@ -114,7 +113,7 @@ function countRestored(id: unknown, twin: unknown): number {
   return typeof twin === 'string' ? 1 : Number.NaN;
 }
 
-/** Returns the exact id. If the id is a number, takes it from the twin, the member with `_str`. */
+/** Returns the exact id: `twin` (the member with `_str`) if it is a string, otherwise `id`. */
 export function exactId(id: unknown, twin: unknown): unknown {
   if (typeof id !== 'number' && typeof id !== 'string') return id;
   return typeof twin === 'string' ? twin : String(id);
@@ -168,8 +167,8 @@ function roleOf(json: Uint8Array, start: number): 'value' | 'string' | 'doubtful
   // A colon outside of a string always follows a key.
   if (quote !== QUOTE) return mayPrecedeValue(quote) ? 'doubtful' : 'string';
   const last = json[start - 3];
-  // If none of these bytes comes before the quote, the quote closes a string. That string is a key, because a
-  // colon follows it.
+  // After any of these bytes, the quote may open a string or be escaped, so the colon may be inside a string.
+  // After any other byte, the quote closes a string, which is a key because a colon follows it.
   return last === QUOTE || last === BACKSLASH || mayPrecedeValue(last) ? 'doubtful' : 'value';
 }
 

@@ -61,8 +61,8 @@ interface Source {
    */
   readonly content: object;
   /**
-   * The link enrichments of the posts that contain this post. The enrichments of a quoted post are at the top
-   * level of the document.
+   * The link enrichments of the post that quotes this post, if any. They include the links of the quoted
+   * post.
    */
   readonly outerUrls: readonly EnrichedUrl[];
 }

@@ -73,9 +73,9 @@ export async function receiveReplay(
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof ConnectionError || error instanceof DataError)) throw error;
-    // An error after the final message is ignored, with two exceptions. It counts if bytes are corrupt. It
-    // also counts if some records are damaged: without a correct checksum at the end, those records may have
-    // been damaged in transit.
+    // An error after the final message is ignored, with two exceptions: if bytes are corrupt, and if some
+    // records are damaged. Without a correct checksum at the end, those records may have been damaged in
+    // transit.
     if (info === undefined || isCorrupt(error) || damaged.length > 0) return ended(error);
   } finally {
     connection.close();

@@ -29,8 +29,8 @@ export interface Delivery {
   readonly state: ReplayState;
   readonly damaged: readonly Damaged[];
   /**
-   * Whether activities of this connection may also arrive through another connection: an earlier one that
-   * ended before its final message, or a later one that repeats minutes that failed.
+   * Whether another connection may also deliver activities of this connection: an earlier one that ended
+   * before its final message, or a later one that repeats failed minutes.
    */
   readonly inParts: boolean;
 }

@@ -130,7 +130,8 @@ export class SeenIds {
   }
 
   /**
-   * Removes the ids outside of the given ranges, because activities outside of them are never received again.
+   * Removes the ids of all minutes that are not near any of these ranges, because activities of such minutes
+   * are never received again.
    */
   keepOnly(ranges: readonly Window[]): void {
     for (const minute of this.#minutes.keys()) {

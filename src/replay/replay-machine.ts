@@ -28,9 +28,9 @@ export interface OpenRange extends Window {
 export type GapReason = 'expired' | 'failed' | 'unverified';
 
 /**
- * Minutes that could not be confirmed. `expired`: the minutes became too old before they were confirmed.
- * `failed`: the service failed repeatedly. `unverified`: the number of activities differed from the service's
- * count each time.
+ * Minutes for which the replay could not confirm that it received all activities. `expired`: the minutes
+ * became too old first. `failed`: the service failed repeatedly. `unverified`: the number of received
+ * activities differed from the service's count each time.
  */
 export interface ReplayGap extends Window {
   readonly reason: GapReason;
@@ -82,9 +82,9 @@ interface MachineOptions {
 const MAX_STEPS = 2_000;
 
 /**
- * The available minutes have a limit at their recent end and at their old end. Responses with status 406 can
- * move each limit by at most this much, in milliseconds. They move a limit only if the refused range is at
- * most this far from it.
+ * The maximum by which responses with status 406 can move the limits of the available minutes, at the recent
+ * end and at the old end, in milliseconds. A refused range moves a limit only if it is at most this far from
+ * the limit.
  */
 const MAX_MARGIN = HOUR;
 
@@ -100,7 +100,10 @@ const MAX_MARGIN = HOUR;
 export class ReplayMachine {
   readonly #timings: ReplayTimings;
   readonly #options: MachineOptions;
-  /** The number of bytes per millisecond in the last range whose connection ended with a final message. */
+  /**
+   * The number of bytes per millisecond of window, in the last range whose connection ended with a final
+   * message.
+   */
   #bytesPerMs = 0;
   #open: readonly OpenRange[];
   #gaps: readonly ReplayGap[];
@@ -110,8 +113,8 @@ export class ReplayMachine {
   /** The time before which no connection is made, after a failure. */
   #notBefore = 0;
   /**
-   * By how many milliseconds 406 responses have moved the recent limit of the available minutes. `#oldMargin`
-   * is the same for the old limit.
+   * How far 406 responses have moved the limits of the available minutes, in milliseconds: `#youngMargin` for
+   * the limit at the recent end, `#oldMargin` for the limit at the old end.
    */
   #youngMargin = 0;
   #oldMargin = 0;
@@ -159,9 +162,10 @@ export class ReplayMachine {
   }
 
   /**
-   * Handles a response that refuses the dates. If the dates are out of bounds by the service's clock, the
-   * next range is computed from that clock. Otherwise, the response moves the limit of the available minutes
-   * that is closer to the range. If both limits are far away, the response counts as an ordinary refusal.
+   * Handles a response that refuses the dates of a range. If they are too recent or too old by the service's
+   * clock, the next range is computed from that clock. Otherwise, fewer minutes count as available: the limit
+   * that is closer to the range, recent or old, moves. If both limits are far away, the response counts as an
+   * ordinary refusal.
    */
   datesRefused(range: Window, now: number, serviceNow: number, random: number): void {
     const { youngestFromMs, youngestToMs } = this.#timings;
@@ -171,7 +175,7 @@ export class ReplayMachine {
       this.refused(now, random);
       return;
     }
-    // The next request does not wait, because other dates may be accepted.
+    // The next request asks for other dates, which may be accepted, so it is sent without a wait.
     this.#failedConnects++;
     if (young < 0 || old < 0) return;
     if (young <= old) this.#youngMargin = wider(this.#youngMargin);
@@ -253,7 +257,7 @@ export class ReplayMachine {
    * simulation would take too many steps.
    *
    * @param pace the milliseconds that a connection takes for each millisecond of its range
-   * @param connects the same argument as for `next`
+   * @param connects the times of the connections that count towards the connection limit, in ascending order
    */
   leftMs(
     now: number,
@@ -317,16 +321,16 @@ export class ReplayMachine {
   }
 
   /**
-   * Returns the minutes to request at this time by the service's clock. If none are available yet, returns
-   * the time at which the next minutes become available.
+   * Returns the minutes to request at `now`, a time of the service's clock. If none are available yet,
+   * returns the time at which the next minutes become available.
    */
   #rangeAt(now: number): Window | number {
     const { youngestFromMs, youngestToMs, firstChunkMs } = this.#timings;
     const youngest = floorTo(MINUTE, now - youngestToMs - this.#youngMargin);
     const asked = this.#open.map(range => {
       const full = Math.min(range.to, range.from + this.#chunk);
-      // The requested range reaches at least to `minTo`. Otherwise, many requests for a few recent minutes
-      // each would use up the connections.
+      // Waits until the requested range can reach at least to `minTo`. Requesting a few recent minutes at a
+      // time would use up the allowed connections.
       const minTo = Math.min(full, range.from + firstChunkMs);
       const at = Math.max(range.from + youngestFromMs, minTo + youngestToMs) + this.#youngMargin;
       return { from: range.from, to: Math.min(full, Math.max(youngest, minTo)), at, range };
@@ -340,8 +344,8 @@ export class ReplayMachine {
   }
 
   /**
-   * Removes a range from the open range that contains it. Returns the removed range with the counters of the
-   * open range.
+   * Removes `range` from `#open`, the ranges that are not confirmed yet. Returns the removed range with the
+   * counters of the open range that contained it.
    */
   #take(range: Window): OpenRange {
     const found = this.#open.find(open => open.from <= range.from && range.to <= open.to);
@@ -399,7 +403,7 @@ function retriesOf({ mismatches, failures }: OpenRange): number {
 
 /**
  * The maximum time that a request takes to arrive at the service, in milliseconds. The service counts a
- * connection from the arrival of its request.
+ * connection from the arrival of its request, so a connection may count for this much longer.
  */
 const MAX_TRANSIT_MS = SECOND;
 

@@ -10,8 +10,8 @@ const MAX_PENDING_BYTES = 8 * 1024 * 1024;
 const NO_LIMITS = { maxBytes: Number.POSITIVE_INFINITY, maxDepth: Number.POSITIVE_INFINITY };
 
 /**
- * Holds the records of one connection: in memory up to a limit, then in a temporary file. The connection can
- * therefore be read as fast as the service sends. Otherwise, the service would disconnect a slow consumer.
+ * Holds the records of one connection: in memory up to a limit, then in a temporary file. The connection is
+ * thus read as fast as the service sends. The service disconnects slow consumers.
  */
 export class ReplaySpool {
   readonly #folder: string;
@@ -125,10 +125,9 @@ export class ReplaySpool {
 }
 
 /**
- * Returns chunks that contain the records and a separator after each record, without copying them. Records
- * that are adjacent in memory become one chunk, because their separators are already between them. Splitting
- * chunks into records again later is cheaper than keeping thousands of long-lived objects, which slow down
- * the garbage collector.
+ * Returns the records as chunks, with a separator after each record. Does not copy the records. If only a
+ * separator lies between two records in memory, both become part of one chunk. A few chunks slow down the
+ * garbage collector less than thousands of records.
  */
 function chunksOf(records: readonly Buffer[]): Buffer[] {
   const chunks: Buffer[] = [];

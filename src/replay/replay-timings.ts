@@ -26,7 +26,7 @@ export interface ReplayTimings {
   /** The wait after a 429 without `Retry-After`. @default 300 seconds */
   readonly rateLimitWaitMs: number;
   /**
-   * The number of consecutive connections without any confirmed minute after which the replay gives up.
+   * The replay gives up after this number of consecutive connections that failed or had no final message.
    * @default 20
    */
   readonly attempts: number;

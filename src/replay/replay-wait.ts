@@ -42,10 +42,7 @@ interface CurrentWait extends Pick<WaitAction, 'why'> {
   readonly end: () => void;
 }
 
-/**
- * Reports each wait once. A wait can have several steps, and can continue briefly after a timer that fires
- * early.
- */
+/** Reports each wait once, even if it has several steps or continues briefly because a timer fired early. */
 export class WaitReporter {
   readonly #account: Account;
   #current: CurrentWait | undefined;

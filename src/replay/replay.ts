@@ -64,10 +64,11 @@ export interface ReplayOptions {
   /** The label of the stream. @default the account's `streamLabel` */
   readonly streamLabel?: string | undefined;
   /**
-   * A folder for data that does not fit in memory, and for the times of connections. With these times, even a
-   * process that restarts often observes the limit of 5 connections in 5 minutes. The folder is created if it
-   * does not exist. If the folder was deleted, a run still resumes from its cursor, but earlier connections
-   * are unknown. If they have used up the limit, the service answers 429, and the run waits.
+   * A folder for data that does not fit in memory, and for the times of connections. These times are still
+   * known after a restart, so that even a process that is often restarted stays within the limit of 5
+   * connections in 5 minutes. The folder is created if it does not exist. If the folder was deleted, a run
+   * still resumes from its cursor, but earlier connections are unknown. If they have used up the limit, the
+   * service answers 429, and the run waits.
    * @default a folder of this user in the system's temporary folder
    */
   readonly folder?: string | undefined;
@@ -216,7 +217,7 @@ const ACTIVITY_PARSER: RecordParser<Activity> = {
 export const EVENT_PARSER: RecordParser<ComplianceEvent> = {
   parse: parseComplianceEvent,
   idOf: ({ raw }) => createHash('sha256').update(raw).digest('base64'),
-  // The time is unknown, because the stream may deliver an event in a later minute than its `at`.
+  // Returns no time. `at` is not used, because the stream may deliver an event in a later minute.
   timeOf: () => Number.NaN,
 };
 

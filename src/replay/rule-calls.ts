@@ -53,7 +53,9 @@ export interface ValidatedRule {
 }
 
 /**
- * The documented limits of 1 MB and 5 MB, taken as decimal units because these are smaller than binary units.
+ * The maximum size in bytes of a request that changes or validates rules, and of a request that reads rules
+ * by id. The documentation says 1 MB and 5 MB. Decimal units are used because they are smaller than binary
+ * units.
  */
 const ADD_BYTES = 1_000_000;
 const READ_BYTES = 5_000_000;
@@ -204,7 +206,7 @@ export async function validateReplayRules(
   return results;
 }
 
-/** Adds the usual reason to the error, if the service answered with 406. */
+/** If the service answers with 406, adds the usual reason to the error: a replay is connected. */
 async function explained<T>(call: Promise<T>): Promise<T> {
   try {
     return await call;

@@ -22,7 +22,8 @@ export const REPLAY_RULES_OPTIONS = {
 } satisfies OptionTable<ReplayRulesOptions>;
 
 /**
- * Returns the URL for the rules of a replay stream. `rest` is appended after the label.
+ * Returns the URL for the rules of a replay stream. `rest` is appended to the path, which ends with the label
+ * of the stream.
  *
  * @throws OptionError
  */

@@ -81,7 +81,8 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   const coming = replayConnections(job, machine, { folder, spools, signal, progress });
   try {
     for await (const { spool, state, damaged, inParts } of readAhead(coming, 1)) {
-      // If no other connection receives these minutes, duplicates can occur only within this connection.
+      // If no other connection receives these minutes, duplicates can occur only within this connection. The
+      // ids of other connections are then not needed.
       const ids = inParts ? seen : new SeenIds();
       const timeOf = inParts ? job.timeOf : () => Number.NaN;
       for (const { record, error } of damaged) await skip(record, error);

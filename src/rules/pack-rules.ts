@@ -9,9 +9,9 @@ export interface PackOptions {
   /** The maximum number of characters of a query, by code points. @default 2048 */
   readonly characters?: number | undefined;
   /**
-   * The maximum number of phrases and proximities in a query. If a query has too many, the service refuses it
-   * as too complex. The service's documentation gives no number. A single rule with more than the maximum
-   * becomes a separate query.
+   * The maximum number of phrases, such as `"new snow"`, and proximities, such as `"new snow"~3`, in a query.
+   * The service refuses a query that has too many, but does not document how many are too many. A single rule
+   * with more than the maximum becomes a separate query.
    * @default 100
    */
   readonly phrases?: number | undefined;
@@ -114,7 +114,10 @@ interface Part {
   /** The text as one alternative of an `OR`: in parentheses if it has several clauses. */
   readonly grouped: string;
   readonly size: Size;
-  /** The number of characters of `grouped`. It is stored, because the rule is compared with many queries. */
+  /**
+   * The number of characters of `grouped`. Stored, because it is compared with the free space of many
+   * queries.
+   */
   readonly groupedCharacters: number;
   /** Whether the service accepts the rule as an alternative of an `OR`. */
   readonly isAlternative: boolean;

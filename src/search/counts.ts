@@ -132,7 +132,10 @@ function checkTotal({ items, rest: { totalCount } }: Page<CountBucket>): void {
  * Without this check, the sum of the counts would be wrong.
  */
 function bucketCoverage(lengthMs: number) {
-  /** The received ranges, in ascending order. There is more than one range only if pages are out of order. */
+  /**
+   * The time ranges of all buckets that were received so far, in ascending order. There is more than one
+   * range only if pages are out of order.
+   */
   let covered: readonly Window[] = [];
   let latestStart = Number.NEGATIVE_INFINITY;
   const refuse = (from: number, to: number) => {
@@ -157,7 +160,8 @@ function bucketCoverage(lengthMs: number) {
      * Checks that all buckets were received. Call it after the last page.
      *
      * @param isWhole Whether this run started at the first page. If not, an earlier run has received the
-     *   buckets at one end of the window, so this run needs to have received only the other end.
+     *   buckets at one end of the window, so it is enough that this run has received the buckets at the other
+     *   end.
      * @throws DataError If buckets of the window are missing.
      */
     end({ fromDate = '', toDate = '' }: Partial<Dates>, isWhole: boolean): void {

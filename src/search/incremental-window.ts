@@ -5,7 +5,10 @@ import type { Cursor } from '../flow/flow.js';
 import { type Query, SPAN_30DAY } from './query.js';
 import type { QueryPosition } from './query-cursor.js';
 
-/** Posts are searchable about 30 s after they are posted. One minute is a safe margin. */
+/**
+ * The age at which a post counts as searchable. Posts are searchable after about 30 s, so this is a safe
+ * margin.
+ */
 const SEARCHABLE_AFTER = MINUTE;
 
 /**
@@ -31,14 +34,14 @@ export async function nextWindow(
 ): Promise<Dates> {
   const { params, product, account, runsEndAt = MINUTE, onGap } = query;
   const toDate = endOfRun(query);
-  // Both dates must be in the first request. Otherwise, the service's default dates would change before
-  // further pages are requested.
+  // The first request must have both dates. Without a date, the service would use its default, which changes
+  // before further pages are requested.
   const default30 = () => formatTimestamp((parseTimestamp(toDate) ?? 0) - 30 * DAY);
   if (!last.done) return { fromDate: String(params.fromDate ?? default30()), toDate };
   const fromDate = String(last.window.toDate);
   if (product !== '30day') return { fromDate, toDate };
-  // The start of `30day` moves forward every minute. The margin of a minute keeps `earliest` valid until the
-  // last page is requested.
+  // The start of `30day` moves forward every minute. The added minute keeps `earliest` valid until the last
+  // page is requested.
   const oldest = account.clock.now() - SPAN_30DAY + MINUTE;
   const earliest = formatTimestamp(floorTo(runsEndAt, oldest + runsEndAt - 1));
   if (fromDate >= earliest) return { fromDate, toDate };

@@ -21,11 +21,11 @@ export interface Preview {
   /** The number of pages that these posts fill. */
   readonly pages: number;
   /**
-   * The minimum number of requests, which is one for each page. More requests are needed if the service sends
-   * pages that are not full.
+   * The minimum number of requests. It is at least the number of pages. The search sends more requests if the
+   * service sends pages that are not full.
    */
   readonly requests: number;
-  /** The same estimate for each query. A search for rules has one estimate for each packed query. */
+  /** A separate estimate for each query. A search for rules has one for each packed query. */
   readonly queries: readonly QueryPreview[];
 }
 

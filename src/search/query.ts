@@ -100,11 +100,11 @@ const UNBOUNDED: Bounds = {
   slices: 1,
 };
 
-/** Each row of a table of options declares the roles of its option. */
+/** The roles of an option of a query. Each row of a table of options declares them. */
 export interface OptionRole {
   /**
-   * Whether the option selects the endpoint. `preview` passes such options on to its counts, so that they use
-   * the same endpoint.
+   * Whether the option selects the endpoint. `preview` also uses such options for its requests for counts, so
+   * that they go to the same endpoint.
    */
   readonly isEndpoint?: boolean;
   /** Whether the option is sent with each request, under the option's name. */
@@ -150,8 +150,8 @@ export interface Query extends Bounds {
   readonly next: string | undefined;
   readonly resume: Cursor | undefined;
   /**
-   * Only for an incremental query: the end of each run is rounded down to this unit, in milliseconds. Absent
-   * for a query with a fixed window.
+   * Only for an incremental query: the unit, in milliseconds, to which the end of each run is rounded down.
+   * Absent for a query with a fixed window.
    */
   readonly runsEndAt: number | undefined;
   readonly onGap: ((gap: QueryGap) => unknown) | undefined;
@@ -198,8 +198,8 @@ export const QUERY_OPTIONS = {
  *
  * @param rows The table that the options were checked with.
  * @param options The options, with defaults for those that were not given.
- * @param bounds Limits for the results; none by default. `runsEndAt` is used only for an incremental query;
- *   its default is one minute.
+ * @param bounds Limits for the results; none by default. An incremental run ends at a multiple of
+ *   `runsEndAt`, in milliseconds; by default, at a whole minute.
  * @throws OptionError
  */
 export function checkQuery(
@@ -231,7 +231,7 @@ export function checkQuery(
   const compared = {
     ...given,
     label: label ?? account.settings.label,
-    // `fromDate` is removed from the identity, because each incremental run has a different one.
+    // The identity does not include `fromDate`, because each incremental run has a different one.
     ...(incremental === true && { fromDate: undefined }),
     slices: slices === 1 ? undefined : slices,
   };
@@ -325,6 +325,6 @@ function checkWindow(source: string, { fromDate, toDate }: QueryOptions) {
     throw optionError(source, 'toDate', `${to} is before the first posts, of 21 March 2006`);
   if (oldest !== undefined && newest !== undefined && oldest >= newest)
     throw optionError(source, 'toDate', `${to} must be after \`fromDate\` ${from}`);
-  // The service checks by its own clock whether `30day` goes back to this date, so this function does not.
+  // The service checks the range of the product `30day` by its own clock, so this function does not check it.
   return { fromDate: from, toDate: to };
 }

@@ -33,7 +33,7 @@ import {
 
 /**
  * The functions that parse and check the pages of one run. Runs for posts and runs for counts have different
- * ones. A new object is created for each run.
+ * functions. A new object is created for each run.
  */
 export interface Results<T> {
   readonly parse: ParseElement<T>;
@@ -70,7 +70,7 @@ export async function* runQuery<T>(
     return;
   }
   if (resume !== undefined && !position.done) {
-    // An earlier run has started this window, but not finished it.
+    // An earlier run has started the window `position.window`, but not finished it. This window comes first.
     let last = resume;
     const started = withDates(query, position.window);
     for await (const batch of runWindow(started, start, makeResults, run)) {

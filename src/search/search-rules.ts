@@ -31,8 +31,8 @@ export interface PackedSearch {
   readonly packed: readonly PackedQuery[];
   readonly queries: readonly [Query, ...Query[]];
   /**
-   * Identifies the rules and the queries that they were packed into. A cursor is valid only for the same
-   * packing.
+   * Identifies the rules and the queries that they were packed into. A cursor with a different value is
+   * refused.
    */
   readonly packing: string;
   readonly matcher: RuleMatcher;
@@ -58,13 +58,16 @@ interface State {
   readonly query: number;
   /** The cursor in the current query. `undefined` at the start of the query. */
   readonly at: Cursor | undefined;
-  /** The last cursor of the first query. It determines the window of all other queries. */
+  /** The last cursor of the first query. All other queries search the window that this cursor contains. */
   readonly first: Cursor | undefined;
 }
 
 const START: State = { query: 0, at: undefined, first: undefined };
 
-/** How many ids to remember if there is only one query. A post may be repeated on the next page. */
+/**
+ * The number of ids to remember if there is only one query, because a post may be repeated on the next page.
+ * If there are several queries, all ids are remembered.
+ */
 const REPEATED_BY_PAGES = 100_000;
 
 /**
@@ -127,8 +130,8 @@ function inWindow({ queries }: PackedSearch, index: number, { at, first }: State
   const fixing = index === 0 ? at : first;
   if (fixing === undefined) return query;
   const { done, window } = positionOf(firstQuery, fixing);
-  // The first query determines the window, except if an earlier incremental run has started the window and
-  // not finished it.
+  // Keeps the window of the first query, unless an earlier incremental run has started this query and not
+  // finished it.
   if (index === 0 && (done || query.runsEndAt === undefined)) return query;
   const isKnown = window.fromDate !== undefined && window.toDate !== undefined;
   return isKnown ? { ...withDates(query, window), runsEndAt: undefined } : query;

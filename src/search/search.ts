@@ -55,11 +55,11 @@ interface FetchOptions {
   readonly budget?: Budget | undefined;
   /**
    * Splits the window into this number of parts of equal length, at most 10,000. Up to 12 parts are fetched
-   * concurrently, within 20 requests per second. Posts are still newest first. A part buffers at most 4 pages
-   * while earlier parts are consumed, so parts with only a few pages work best. Use `counts` to see how many
-   * posts there are. If a date is omitted, one more small request asks for the window that the service uses.
-   * The start of `30day` moves forward every minute. A `30day` window without `fromDate` may therefore omit
-   * its oldest minute. Cannot be combined with `limit`, `pages`, `next` or `budget`.
+   * concurrently, within 20 requests per second. Posts are still delivered newest first. At most 4 pages of a
+   * part are buffered while earlier parts are consumed, so parts with only a few pages work best. Use
+   * `counts` to see how many posts there are. If a date is omitted, one more small request asks the service
+   * for the dates. A `30day` window without `fromDate` may omit its oldest minute, because the start of
+   * `30day` moves forward every minute. Cannot be combined with `limit`, `pages`, `next` or `budget`.
    * @default 1
    */
   readonly slices?: number | undefined;
@@ -128,8 +128,8 @@ export const SEARCH_OPTIONS = {
     { isParameter: true, identifies: 'cursor', flag: {} },
     lines('comes back in the `matching_rules` of each post'),
   ),
-  // Only the first option that differs from a checkpoint is reported. The default of `maxResults` depends on
-  // `limit`, so `limit` comes first.
+  // `limit` comes before `maxResults`, whose default depends on `limit`. If both differ from a checkpoint,
+  // only the first of them is reported.
   limit: row(
     { identifies: 'checkpoint', flag: { shownDefault: 'all' } },
     whole('posts in all', { min: 1 }),

@@ -69,8 +69,8 @@ export function shellWord(text: string): string {
 const TIMEOUT_MS = 10_000;
 
 /**
- * Requests the addresses, names and credentials of the service that runs at a URL, from its
- * `/_control/addresses`.
+ * Requests what `account()` needs to use the local service at a URL: its addresses, account name, labels and
+ * credentials.
  *
  * @param startedBy The command that starts the service, for error messages.
  * @throws ConnectionError if no local service answers at the URL; OptionError if the service requires a token

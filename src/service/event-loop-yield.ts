@@ -67,7 +67,7 @@ export class Deadline {
   }
 }
 
-/** Thrown after a `Deadline` by work that cannot return a partial result. */
+/** Thrown when a `Deadline` has passed, by work that cannot return a partial result. */
 export class DeadlineError extends Error {
   override readonly name = 'DeadlineError';
 }

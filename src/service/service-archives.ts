@@ -21,7 +21,7 @@ export class ServiceArchives {
   readonly #settings: ServiceSettings;
   readonly #parts: ArchiveParts;
   #archive: Promise<Archive> | undefined;
-  /** The archive in the other format than `#archive`, once it was requested. */
+  /** The archive in the format that `#archive` does not have, once it was requested. */
   #other: Promise<Archive> | undefined;
 
   constructor(settings: ServiceSettings, parts: ArchiveParts) {
@@ -139,7 +139,8 @@ export function visibleArchive(
         };
         const { posts, more, reached } = await archive.search(rule, window, missing);
         const unchanged = new Set(posts);
-        // A post whose location was removed may no longer match. Only counts then include it.
+        // If the location of a post was removed, the rule may no longer match the post. `counts` still
+        // includes it.
         for (const post of visible(posts, asOf))
           if (unchanged.has(post) || rule.matches(post.activity)) found.push(post);
         if (!more || found.length === limit) return { posts: found, more, reached };

@@ -37,6 +37,9 @@ export interface ServiceContext {
    * @throws OptionError for a format that the archive does not have.
    */
   archive(format?: Format): Promise<Archive>;
-  /** Waits until everything that is due by the clock is done, at most `maxMs` milliseconds of real time. */
+  /**
+   * Waits until all jobs are idle, for example because they wait for the clock or for a decision of the
+   * customer. Waits at most `maxMs` milliseconds of real time.
+   */
   settled(maxMs?: number): Promise<void>;
 }

@@ -341,7 +341,7 @@ export interface ServiceSettings
     Checked<ServiceOptions, typeof SERVICE_OPTIONS>,
     'limits' | 'perMinuteLimit' | 'jobDwellMs' | 'userPassword' | 'token' | 'onError'
   > {
-  /** The token; `undefined` if the control path and the console need none. */
+  /** The token that requests to the control path and the console must have. `undefined` if they need none. */
   readonly token: string | undefined;
   readonly limits: Limits;
   readonly jobDwellMs: JobDwell;

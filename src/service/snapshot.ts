@@ -4,8 +4,8 @@ import { OptionError } from '../base/errors.js';
 import { isRecord } from '../base/record.js';
 
 /**
- * The parts of a service's state, in the order in which `service.reset` resets them. Jobs are first, so that
- * moving the clock does not advance them.
+ * The parts of a service's state, in the order in which `service.reset` resets them. Jobs come before the
+ * clock, so that resetting the clock does not advance them.
  */
 export const STATE_PARTS = [
   'jobs',

@@ -118,9 +118,10 @@ export abstract class StoredMap<Value, Kept> {
   }
 
   /**
-   * Returns the content of the file; `undefined` if there is none.
+   * Returns the content of the file; `undefined` if there is no file.
    *
-   * @param use Called with the content. Fails if the content is damaged.
+   * @param use Called with the content. It must throw if the content is damaged.
+   * @throws StorageError
    */
   async #read(use: (kept: Kept) => void = () => {}): Promise<Kept | undefined> {
     if (this.#file === undefined) return undefined;

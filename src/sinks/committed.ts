@@ -32,8 +32,8 @@ interface CommitOptions<Tx> {
    */
   readonly load: (tx: Tx) => string | null | undefined | PromiseLike<string | null | undefined>;
   /**
-   * Replaces the saved string with `text`, unchanged. If it returns a promise, the run waits for that
-   * promise.
+   * Stores `text` instead of the string that was saved before. `load` must return exactly this string. If
+   * `save` returns a promise, the run waits for it.
    */
   readonly save: (text: string, tx: Tx) => unknown;
   /**
@@ -298,7 +298,7 @@ export function committedResult(
 
 type CommittedConfig = Checked<AnyCommittedOptions, typeof OPTIONS> & { readonly rows: number };
 
-/** The parts of a sink `committed` that `tee` needs if the sink ends one of its branches. */
+/** The parts of a sink `committed` that `tee` needs if one of its branches ends in this sink. */
 export class CommittedSink {
   readonly fs: FileSystem;
   readonly options: CommittedConfig;

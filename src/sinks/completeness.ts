@@ -11,7 +11,7 @@ export interface ExpectedBucket {
   readonly count: number;
 }
 
-/** A bucket in which the number of posts differs from the count. */
+/** A bucket in which the number of received posts differs from the expected number. */
 export interface DifferingBucket {
   readonly start: Date;
   readonly expected: number;

@@ -53,17 +53,17 @@ export interface ParquetOptions<T>
    */
   readonly maxHeldBytes?: number | undefined;
   /**
-   * The size at which a file ends and the next begins, in bytes: `snow.0001.parquet`, `snow.0002.parquet` and
-   * so on. The current row group is counted by its size in memory. A file may become larger than this,
-   * because threads may still add the posts of a few stored files.
+   * The size in bytes at which a file ends and the next begins. The files are then numbered, such as
+   * `snow.0001.parquet`. The current row group is counted by its size in memory. A file may become larger,
+   * because threads may still be encoding posts for it when it reaches this size.
    * @default 128 MiB with a checkpoint of this sink or of `tee`; otherwise no limit and no numbers
    */
   readonly maxBytes?: number | undefined;
   /**
    * The time after which all open files end and are committed, in milliseconds. Set it for endless sources,
    * because a crash loses the rows since the last commit. A short time leads to small files.
-   * @default no time limit; files end when one of them is full, or when each file that still gets rows has a
-   * full row group on average
+   * @default no time limit; all files end when one of them is full, or when the files that still get rows
+   * have on average as many rows as a full row group
    */
   readonly commitIntervalMs?: number | undefined;
 }
@@ -87,9 +87,10 @@ const OPTIONS = {
  * its final name only when it is complete. Without items, no file is written.
  *
  * With a checkpoint, files are numbered. All open files end and are committed together. This happens when one
- * of them is full, or when each file that still gets rows has a full row group on average. A crash loses only
- * the open files, and the same script then writes their rows again from the cursor. If the path has partitions,
- * as in `out/month={month}/tag={tag}/posts.parquet`, DuckDB and other tools read the folder as one dataset.
+ * of them is full, or when the files that still get rows have one full row group each, on average. A crash
+ * loses only the open files, and the same script then writes their rows again from the cursor. If the path
+ * has partitions, as in `out/month={month}/tag={tag}/posts.parquet`, DuckDB and other tools read the folder
+ * as one dataset.
  *
  * @throws OptionError before any I/O, for an invalid option, or a column that is unknown or listed twice.
  * @throws DataError for an item that the columns cannot read, and for a value that does not fit its column.

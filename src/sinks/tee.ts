@@ -63,8 +63,9 @@ type Branch<In, S, Before = never> = [In] extends [never]
   : SinkArgument<Known<In>, S>;
 
 /**
- * A sink that reads items of type `In`. Outside a call such as `pipeline`, `In` is the type of the items that
- * the earlier branches read. Callbacks in the branch get their parameter types from it.
+ * A sink that reads items of type `In`. If `tee` is not an argument of a call such as `pipeline`, `In` is the
+ * type of the items that the earlier branches read. Callbacks in the branch get their parameter types from
+ * `In`.
  */
 type SinkOf<In> = (
   input: [In] extends [never] ? unknown : unknown extends In ? unknown : Flow<In>,
@@ -85,8 +86,8 @@ type ItemsOf<In, S> = [In] extends [never]
   : In;
 
 /**
- * The type of the items that a sink reads, as a function parameter. The type of a Node `Writable` does not
- * declare it.
+ * A function type whose parameter is the type of the items that a sink reads. `never` for a Node `Writable`,
+ * whose type does not tell which items it accepts.
  */
 type ReaderOf<S> = S extends Writable
   ? never
@@ -282,8 +283,9 @@ export function checkBranches(
 }
 
 /**
- * Checks a branch that ends in `committed`. The text of `committed` is the checkpoint of all branches, so it
- * must be saved in the same transaction as the rows.
+ * Refuses options that cannot be combined with a branch that ends in `committed`. The checkpoint of all
+ * branches is saved in the same transaction as the rows. Therefore, `committed` must have a `transaction`,
+ * and `tee` must not have a `checkpoint`.
  */
 function checkCommitted(
   { committed, position }: CommittedBranch,

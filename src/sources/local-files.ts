@@ -269,8 +269,8 @@ function isReadFile(value: unknown): value is ReadFile {
 }
 
 /**
- * Returns the files that no run has read, without duplicates. If files have changed since they were read,
- * reports this once through the progress.
+ * Returns the files that no earlier run has read, without duplicates. If files have changed since an earlier
+ * run read them, does not return them again, but reports them to `progress` in one message.
  *
  * @throws StorageError if a file has grown since it was read.
  */
@@ -342,8 +342,8 @@ function cursorsOf(files: readonly LocalFile[], shard: Shard | undefined, keyOf:
 }
 
 /**
- * Returns the number of files that the cursor covers. Throws if the files before that position are not the
- * same files as when the cursor was created.
+ * Returns the number of files that were read before the cursor. Throws if they are not the same files as when
+ * the cursor was created.
  */
 function placeOf(resume: Cursor, cursors: readonly Cursor[], roots: readonly string[]): number {
   const cursor = cursors[Number(resume.files) - 1];

@@ -10,8 +10,8 @@ const DOT = 0x2e;
 const SLASH = Buffer.from('/');
 
 /**
- * Returns the option `match` of a call with a check of its answers. Refuses a promise, because a promise is
- * truthy and would select every file.
+ * Returns the option `match` of a call, but refuses a promise as its result. A promise is truthy and would
+ * select every file.
  */
 export function checkedMatch(
   call: string,
@@ -60,8 +60,8 @@ async function collect(
     readdir(here, { encoding: 'buffer', withFileTypes: true }),
   );
   const found: string[] = [];
-  // Searched only after the loop. If the loop threw, nothing would handle the rejections of searches that it
-  // had started.
+  // Subfolders are searched only after the loop. If a search were already running when the loop throws,
+  // nothing would handle its rejection.
   const folders: Buffer[] = [];
   for (const entry of entries) {
     const name = before + String(entry.name);

@@ -27,8 +27,8 @@ const byFolder = new Map<string, InProcess>();
  * transaction, it refuses all later calls. The package `lmdb` then waits forever for the next transaction,
  * and for the database to close.
  *
- * To avoid this, a write starts only when the previous write has ended. Each write has all transactions that
- * are waiting at its start. After a failure, the database is reopened.
+ * To avoid this, a write starts only after the previous write has ended. A write commits all transactions
+ * that wait when it starts. If a write fails, the database is reopened.
  */
 export class LmdbDatabase {
   readonly #folder: string;
@@ -93,7 +93,8 @@ export class LmdbDatabase {
     const together = this.#waiting.splice(0);
     try {
       if (this.#closed) throw new Error('it is closed');
-      // LMDB also refuses calls after a failure of another database that this process has open.
+      // If another database in this process has failed, LMDB also refuses calls for this database. It must
+      // then be opened again.
       if (this.#failure === undefined) this.#failure = whyRefused(this.#root);
       if (this.#failure !== undefined) await this.#openAgain();
     } catch (error) {
@@ -117,7 +118,8 @@ export class LmdbDatabase {
 
   async #openAgain(): Promise<void> {
     await this.#closeRoot();
-    // While another database of this process has the folder open, LMDB would return the same failed root.
+    // If another database of this process has the folder open, LMDB would return the root of that database.
+    // If that root has failed, reopening would not help, so this throws.
     for (const other of this.#inProcess.roots) {
       const reason = whyRefused(other);
       if (reason !== undefined) throw reason;
@@ -155,7 +157,10 @@ function isCommitError(error: unknown): error is CommitError {
   return typeof error === 'object' && error !== null && 'commitError' in error;
 }
 
-/** Handles the rejection of `commitError`, because an unhandled rejection would end the process. */
+/**
+ * Returns the reason of a failed commit; `undefined` if no commit has failed. Handles the rejection of
+ * `commitError`, because an unhandled rejection would end the process.
+ */
 async function commitErrorOf(ended: readonly PromiseSettledResult<unknown>[]): Promise<unknown> {
   for (const result of ended)
     if (result.status === 'rejected' && isCommitError(result.reason))

@@ -37,8 +37,8 @@ interface Holder extends ProcessIdentity {
 }
 
 /**
- * The paths of the locks that this process holds. The pid in a lock file proves nothing, because an earlier
- * process may have had the same pid.
+ * The tokens of the locks that this process holds. A lock file with the pid of this process does not prove
+ * that this process holds the lock, because an earlier process may have had the same pid.
  */
 const held = new Set<string>();
 
@@ -107,8 +107,8 @@ export async function takeLock(
 }
 
 /**
- * Returns the path of the recovery lock of a lock. Only the holder of the recovery lock may remove the lock
- * of a dead process.
+ * Returns the path of a lock's recovery lock. Only the holder of the recovery lock may remove the lock of a
+ * dead process.
  */
 export function recoveryLockPath(file: string): string {
   return `${file}.old`;
@@ -226,8 +226,8 @@ function holderIn(text: string | undefined): Holder | undefined {
 function holderLife(holder: Holder): 'alive' | 'dead' | 'unknown' {
   if (held.has(holder.token)) return 'alive';
   const life = processState(holder);
-  // The lock has the pid of this process, but this thread does not hold it. Another thread has taken it, and
-  // may have ended since.
+  // The lock has the pid of this process, but this thread has not taken it. If another thread took it, that
+  // thread may have ended since.
   return life === 'alive' && holder.pid === process.pid ? 'unknown' : life;
 }
 

@@ -153,8 +153,8 @@ function isWhole(handle: number, metas: readonly [Buffer, Buffer], pageSize: num
   const { size } = fstatSync(handle);
   if ((newest.readBigUInt64LE(LAST_PAGE_AT) + 1n) * BigInt(pageSize) <= BigInt(size)) return true;
   if (hasAllPages(handle, newest, pageSize, size)) return true;
-  // Another process may have reused these pages since the meta pages were read. It has then written a newer
-  // root, which is checked instead.
+  // Another process may have written to the file since the meta pages were read, and reused pages of
+  // `newest`. It has then written a newer root, which is checked instead.
   const [one, other] = [metaAt(handle, 0), metaAt(handle, pageSize)];
   if (one === undefined || other === undefined) return false;
   const isNewer = txnOf(one) > txnOf(newest) || txnOf(other) > txnOf(newest);
@@ -174,7 +174,10 @@ function isMeta(page: Buffer): boolean {
   return page.readUInt32LE(MAGIC_AT) === MAGIC;
 }
 
-/** Byte offsets in a page. The records of the two databases are at `FREE_AT` and `MAIN_AT` in a meta page. */
+/**
+ * Byte offsets in a page. A meta page has the records of two databases: the free pages at `FREE_AT`, and the
+ * stored data at `MAIN_AT`.
+ */
 const HEADER_BYTES = 24;
 const FLAGS_AT = 18;
 const LOWER_AT = 20;

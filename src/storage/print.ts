@@ -11,8 +11,8 @@ import { storageError } from './storage-error.js';
  */
 export function print(stream: Writable, text: string, name: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    // The callback of `write` reports the error, too. The stream emits `error` after that callback, so the
-    // listener is still needed then.
+    // The callback of `write` reports the error. After that callback, the stream also emits `error`, so the
+    // listener is removed only if there was no error.
     const onError = () => {};
     stream.on('error', onError);
     stream.write(text, error => {

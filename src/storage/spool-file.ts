@@ -45,7 +45,8 @@ export class SpoolFile {
     await withStorageError(`store ${this.#content} in`, this.#path, async () => {
       const size = chunks.reduce((sum, { length }) => sum + length, 0);
       const { bytesWritten } = await this.#handle.writev(chunks, this.#bytes);
-      // If the disk accepts only some of the bytes, the call that writes the rest reports the reason.
+      // If the disk accepts only some of the bytes, writes the rest. If that fails, the error gives the
+      // reason.
       if (bytesWritten < size) {
         const rest = Buffer.concat(chunks).subarray(bytesWritten);
         await writeAll(this.#handle, rest, this.#bytes + bytesWritten);
@@ -65,7 +66,8 @@ export class SpoolFile {
   /** @throws StorageError */
   async *blocks(blockBytes = 1024 * 1024): AsyncGenerator<Buffer, void, undefined> {
     for (let at = 0; at < this.#bytes; ) {
-      // The block is not allocated from Node's shared pool, because the consumer may keep parts of it.
+      // The block is not allocated from Node's shared pool. Otherwise, a consumer that keeps a part of the
+      // block would keep the whole pool in memory.
       const block = Buffer.allocUnsafeSlow(Math.min(blockBytes, this.#bytes - at));
       const read = await this.#readInto(block, at);
       at += read;

@@ -95,8 +95,8 @@ function codeOf(error: unknown): string | undefined {
 }
 
 /**
- * Returns whether an error is an abort. The code alone is not enough, because the code of a
- * `DOMException` is a number.
+ * Returns whether an error is an abort: a `DOMException`, whose code is a number, or an error with the code
+ * `ABORT_ERR`.
  */
 function isAbort(error: unknown): boolean {
   return error instanceof DOMException || isNodeError(error, 'ABORT_ERR');

@@ -25,7 +25,7 @@ export type PostItem = Activity | { readonly activity: Activity };
  */
 type PostSource = Pick<Activity, 'id' | 'postedAt' | 'post' | 'matchingRules' | 'tags' | 'edits'>;
 
-/** The view of a post from which columns read. Each part of the view is created when a column needs it. */
+/** A post, in the form that columns read. Each part is computed when a column first needs it. */
 export class PostView {
   readonly activity: PostSource;
   readonly tag: string | undefined;

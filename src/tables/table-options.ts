@@ -63,7 +63,8 @@ export function kindsOf(columns: CheckedColumns): readonly ItemKind[] {
 }
 
 /**
- * Returns whether the caller has defined any of the columns. The function of such a column may keep items.
+ * Returns whether the caller has defined any of the columns. The function of such a column may keep the items
+ * that it gets.
  */
 export function hasOwnColumns(columns: CheckedColumns): boolean {
   return columns.some(column => kindOfColumn(column) === undefined);

@@ -19,7 +19,10 @@ interface Bar {
   readonly used: number;
   /** Never less than `used`. */
   readonly projected: number;
-  /** Set for an alert or a cap in the contract. Only `projected` is then drawn, as a mark. */
+  /**
+   * Set for an alert or a cap of the contract. Its value is `projected`, which is drawn as a mark instead of
+   * a bar.
+   */
   readonly isMark?: true;
 }
 

@@ -81,7 +81,7 @@ export function periodOf(bucket: string, { fromDate }: UsageSpan): string {
 
 export function projectedIn(span: UsageSpan, { projected }: ProductUsage): number | undefined {
   if (projected === undefined) return undefined;
-  // The projection ends with a month, so its last minute is in that month.
+  // `projected.toDate` is the end of a month, so the minute before it is in that month.
   const lastMinute = formatTimestamp((parseTimestamp(projected.toDate) ?? 0) - MINUTE);
   const isSameMonth = span.fromDate.slice(0, 6) === lastMinute.slice(0, 6);
   return isSameMonth ? projected.activities : undefined;
@@ -120,10 +120,11 @@ function lowest(
 }
 
 /**
- * Delivers the usage of the account as rows for files and sinks. There is a row for each publisher, product
- * and period, with the projection for the month and the limits in the contract.
+ * Delivers the usage of the account as a flow of rows. Each publisher, and each of its products, has a row
+ * for each period. A row includes the monthly limit in the contract and the projection for the current month.
  *
- * @throws OptionError immediately, like `usage.report`; HttpError, ConnectionError, DataError from the flow.
+ * @throws OptionError immediately, for invalid options. The flow throws HttpError, ConnectionError or
+ *   DataError.
  * @example
  * await pipeline(usage.rows(account(), { bucket: 'day' }), files({ path: 'usage.jsonl' }));
  */

@@ -37,7 +37,7 @@ export interface BatchResponse {
 
 /**
  * Requests the totals of up to 250 posts. If the service refuses a request because of some of the posts,
- * requests the totals of the other posts again. The refused posts have no totals.
+ * repeats it with the other posts. The refused posts have no totals.
  *
  * @throws AuthorizationError If the service refuses a request for any other reason.
  */
@@ -51,7 +51,7 @@ export async function engagementBatch(
   const told = new Set(response.problems.map(({ id }) => id));
   const rest = ids.filter(id => !told.has(id));
   if (response.refused === undefined || rest.length === 0) return response;
-  // This recursion ends, because each repetition has fewer ids: `ask` throws any refusal that names no posts.
+  // `refused` is set only if the service named some of the posts, so `rest` has fewer ids than `ids`.
   const others = await engagementBatch(account, query, rest, signal);
   return { ...others, problems: [...response.problems, ...others.problems] };
 }
@@ -113,10 +113,7 @@ export function engagementQuery(
 
 export type CountTree = bigint | ReadonlyMap<string, CountTree>;
 
-/**
- * Why the service has no totals for a post. Without `id`, the problem concerns posts that the service does
- * not name.
- */
+/** Why the service has no totals for a post. `id` is absent if the service does not name the post. */
 export interface EngagementProblem {
   readonly id?: string | undefined;
   /** The message of the service. */
@@ -142,8 +139,8 @@ export function parseEngagement(
 }
 
 /**
- * Returns the problems in a refusal if the posts of all problems are known. Other posts may still have
- * totals. Returns `undefined` for any other refusal.
+ * Parses the body of a refusal. Returns its problems if each of them names a post; other posts may then still
+ * have totals. Otherwise returns `undefined`.
  */
 function postProblemsOf(
   text: string,
@@ -206,8 +203,8 @@ function countOf(value: unknown, where: string, origin: string): bigint {
 }
 
 /**
- * Lists one problem for each post that an error concerns. Some errors give only the number of posts that they
- * concern. The response then has the ids of these posts in a separate list.
+ * Lists one problem for each post to which an error applies. An error may give only a number of posts. The
+ * response then has the ids of these posts in a separate list.
  */
 function problemsOf(
   body: ReadonlyMap<string, unknown>,

@@ -177,7 +177,7 @@ export async function* coalesce<T>(
   }
 }
 
-/** Adds a batch. If several batches in a row have no items, keeps only the last cursor. */
+/** Adds a batch. If it has no items, the batch before it, if any, gets its cursor instead. */
 function add<T>(batches: Batch<T>[], batch: Batch<T>): void {
   const last = batches.at(-1);
   if (batch.items.length > 0 || last === undefined) batches.push(batch);

@@ -111,8 +111,8 @@ export async function signIn(account: Account, options: SignInOptions = {}): Pro
     const token = await requestToken(account, { callback, signal: patience.signal });
     const came = server.verifierOf(token.token);
     const shown = Promise.resolve(signInAddress(account, token, { always })).then(open);
-    // `open` might return only after the user has finished. This therefore stops waiting for `open` when the
-    // service's callback (`came`) arrives.
+    // `open` may still be running when the user has signed in. For this reason, the callback of the service
+    // (`came`) ends the wait for `open`.
     const verifier = await abortable(Promise.race([came, shown.then(() => came)]), patience.signal);
     const access = await accessToken(account, { token, verifier, signal: patience.signal });
     if (store !== undefined) await writeToken(store, owner, access);

@@ -80,8 +80,8 @@ export async function signedCall<T>(
 }
 
 /**
- * The smallest difference that counts as a wrong clock. Smaller differences are normal, because a `Date` header
- * has whole seconds, and a response takes some time.
+ * Error messages do not mention a clock difference of fewer milliseconds than this. Such a difference is
+ * normal, because a `Date` header has whole seconds and a response takes time.
  */
 const LEAST_SKEW = 5 * SECOND;
 
@@ -153,8 +153,8 @@ function skewOf(date: string | undefined, now: number): number | undefined {
 }
 
 /**
- * Describes the difference between the clocks, if a wrong clock is, or may be, the reason for the failure.
- * Otherwise, returns an empty string.
+ * Describes how far this machine's clock is off from the service's clock, if that is, or may be, the reason
+ * for the failure. Otherwise, returns an empty string.
  */
 function describeSkew(failure: AuthorizationFailure, skewMs: number | undefined): string {
   if (skewMs === undefined || Math.abs(skewMs) < LEAST_SKEW) return '';
@@ -253,7 +253,7 @@ export function authorization(
 ): string {
   const consumer = { key: consumerKey, secret: consumerSecret.reveal() };
   const signer = new Signer(consumer, () => clock.now());
-  // If the token is in the form, it has no key here. oauth-1.0a accepts this, although its types do not.
+  // If the form contains the token, `signing` has no key. oauth-1.0a accepts this, although its types do not.
   const signing = { key: token, secret: tokenSecret?.reveal() } as OAuth.Token;
   const parameters = signer.authorize({ method, url: url.href, data: form }, signing);
   return signer.toHeader(parameters).Authorization;

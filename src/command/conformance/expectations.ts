@@ -19,7 +19,7 @@ export interface Mismatch {
   readonly what: string;
   readonly expected: string;
   readonly got: string;
-  /** The service's rule in words, if it is not the rule of the check itself. */
+  /** The rule of the service that the response breaks, in words. Absent if it is the rule of the check. */
   readonly rule?: string | undefined;
 }
 
@@ -98,7 +98,10 @@ export const ERROR_BODY: readonly Expectation[] = [
   ),
 ];
 
-/** Expects an error message that matches the pattern, because the message must name the problem. */
+/**
+ * Expects `error.message` of the body to match the pattern. A mismatch shows `expected`, which describes such
+ * a message.
+ */
 export function message(pattern: RegExp, expected: string): Expectation {
   return member(
     'error.message',

@@ -160,9 +160,12 @@ function excerptOf(text: string): string {
   return line.length > MAX_SHOWN ? `${line.slice(0, MAX_SHOWN)}…` : line;
 }
 
-/** All HTTP statuses. An unexpected status is a result of a check, not an error. */
+/**
+ * All HTTP statuses. The client must not throw for any of them, because an unexpected status is a result of a
+ * check, not an error.
+ */
 const ANY_STATUS = Array.from({ length: 500 }, (_, i) => 100 + i);
-/** The maximum size of a response body in bytes. No page of 10 posts is larger. */
+/** The maximum size of a response body, in bytes. Reading a larger body fails. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
 type CheckParameters = ReturnType<NonNullable<Check['parameters']>>;

@@ -48,7 +48,9 @@ export const DECODED = {
 
 /** Something that uses the memory for decoded strings. Only one user can use it at a time. */
 export interface DecodingUser {
-  /** Called before another user gets the memory. The user must copy everything that it still needs. */
+  /**
+   * Called before the memory is given to another user. This user must copy everything that it still needs.
+   */
   leave(): void;
 }
 
@@ -65,8 +67,9 @@ export class StringDecoder {
   }
 
   /**
-   * Returns the memory into which `decode` writes. The user may also write other bytes into it. Call this for
-   * each document, because another user may have taken the memory since the last call.
+   * Reserves for `user` the memory into which `decode` writes, and returns this memory. The user may also
+   * write other bytes there. Call this before each document, because another user may have reserved the
+   * memory since the last call.
    */
   memoryFor(user: DecodingUser): Buffer {
     if (this.#user !== user) {
@@ -78,7 +81,7 @@ export class StringDecoder {
 }
 
 export interface Elements {
-  /** The index in `MemberFinder.spans` of the first value of the element that was read last. */
+  /** The index in `MemberFinder.spans` at which the values of the last read element begin. */
   readonly first: number;
   /**
    * Reads the element after an opening bracket or a comma. Returns the position after the element. Returns 0
@@ -93,8 +96,8 @@ declare const WebAssembly: {
   readonly Instance: new (module: object) => { readonly exports: unknown };
 };
 
-// Addresses in the memory of the module. The addresses of the document and of the decoded strings must be the
-// same as in `find-members.as`.
+// Addresses in the memory of the WebAssembly module. `DOCUMENT` and `DECODED_STRINGS` must have the same
+// values as in `find-members.as`.
 const SPANS = 1024;
 const TABLES = 8 * 1024;
 const DOCUMENT = 64 * 1024;
@@ -102,15 +105,18 @@ const DECODED_STRINGS = 6 * 64 * 1024;
 const END = 14 * 64 * 1024;
 
 /**
- * The module reads blocks of this size, in bytes. It may therefore read up to one block beyond the end of a
+ * `find-members.as` reads blocks of this size, in bytes. It may read up to one block beyond the end of a
  * document.
  */
 const BLOCK_BYTES = 16;
 
-/** The top 6 bits of a hash select the slot, here and in `find-members.as`. */
+/**
+ * The number of slots in a hash table of wanted keys. The top 6 bits of a key's hash select its slot, here
+ * and in `find-members.as`.
+ */
 const SLOTS = 64;
-// A wanted key, in the layout that `find-members.as` defines: the first eight bytes of the key, then other
-// data at these offsets.
+// An entry of the table starts with the first eight bytes of the key. These are the offsets of its other
+// fields, and its size without the full key. `find-members.as` has the same layout.
 const KEY_LENGTH = 8;
 const KEY_MEMBERS = 12;
 const KEY_NEXT = 16;
@@ -131,9 +137,9 @@ export class MemberFinder {
   /** The bytes of the document that was read last. */
   readonly bytes: Buffer;
   /**
-   * The positions of wanted values in the document. A value is identified by the index of its start in this
-   * array. If the document does not have the value, its start is 0. The next entry is the end of the value.
-   * For a string, bits of the end describe its content; see `member-values.ts`.
+   * The start and end positions of the wanted values in the document, one pair for each value. `members` has
+   * the index of the start; the end follows it. The start is 0 if the document does not have the value. In
+   * the end of a string, the two highest bits are flags; see `member-values.ts`.
    */
   readonly spans: Uint32Array;
   /** The index in `spans` of each wanted member, by the path of the member, such as `user.name`. */
@@ -161,8 +167,9 @@ export class MemberFinder {
   }
 
   /**
-   * Finds the members of the document between two positions. Returns `false` if the document is too large, is
-   * not an object or is not JSON. Also returns `false` if it repeats a wanted key, or if a key has escapes.
+   * Finds the wanted members of the document in `content` from `start` to `end`, and sets `spans` to their
+   * positions. Returns `false` if the document is too large, is not a JSON object, repeats a wanted key, or
+   * has a key with escapes.
    */
   find(content: Buffer, start: number, end: number): boolean {
     const length = end - start;

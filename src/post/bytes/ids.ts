@@ -51,8 +51,8 @@ export class IdNumber {
   }
 
   /**
-   * Like `parse`, for digits in bytes. They begin at `start` and end before the first byte that is not a
-   * digit.
+   * Parses the digits from `start` up to the first byte that is not a digit. Returns whether they are a
+   * 64-bit integer without leading zeros.
    */
   parseDigits(bytes: Uint8Array, start: number): boolean {
     let high = 0;
@@ -131,15 +131,17 @@ export function leadingTagIdStart(json: Buffer, start: number): number {
   return digitsInPattern(json, start, START_OF_STREAMS);
 }
 
-/** Whether `leadingTagIdStart` has found the digits at this position, rather than `leadingIdStart`. */
+/**
+ * Whether the digits at this position are in a `tag:` id, which `leadingTagIdStart` finds, and not in an
+ * `id_str`, which `leadingIdStart` finds.
+ */
 export function isInTagId(json: Buffer, digits: number): boolean {
   return json[digits - 1] === COLON;
 }
 
 /**
- * Returns the position of the last digits of a pattern if the bytes at `start` match the pattern, otherwise
- * -1. A single loop handles all kinds of bytes. V8 would take three times as long to compile separate
- * functions.
+ * If the bytes at `start` match the pattern, returns the position of the last number in them, otherwise -1.
+ * V8 would take three times as long to compile a separate function for each kind of byte in a pattern.
  */
 function digitsInPattern(json: Buffer, start: number, pattern: Uint8Array): number {
   let at = start;
@@ -163,14 +165,14 @@ function digitsInPattern(json: Buffer, start: number, pattern: Uint8Array): numb
 }
 
 /**
- * Returns the id of a post in the `original` format whose last members are a number `id` and `id_str`. Some
- * libraries move them to the end. Returns `undefined` for any other document.
+ * Returns the id of a post whose first member is `created_at`, and whose last two members are a number `id`
+ * and the string `id_str`. Returns `undefined` for any other document.
  */
 export function trailingId(json: Buffer): string | undefined {
   if (!isTextAt(json, FIRST_KEY, 0)) return undefined;
-  // Read backwards, these bytes can have only one meaning in JSON. The last quote closes a string. The quote
-  // before the digits must therefore open that string. In the same way, the comma before `"id"` must separate
-  // two members.
+  // At the end of a document, these bytes can have only one meaning in JSON. The last quote closes a string,
+  // so the quote before the digits opens that string. In the same way, the comma before `"id"` separates two
+  // members.
   const end = json.length - LAST.length;
   const start = beforeDigits(json, end);
   const afterNumber = start - ID_KEY.length;

@@ -29,8 +29,8 @@ export function memberValues({ bytes, spans }: MemberFinder) {
   const startOf = (value: number) => spans[value]!;
   const endOf = (value: number) => spans[value + 1]! & POSITION;
   const hasEscapes = (value: number) => (spans[value + 1]! & ESCAPES) !== 0;
-  // Whether a value is a string. The start of an absent value is 0, and the document does not start with a
-  // quote.
+  // Whether a value is a string. For an absent value, this tests the first byte of the document, which is not
+  // a quote.
   const isText = (value: number) => bytes[spans[value]!] === QUOTE;
   const isList = (value: number) => bytes[spans[value]!] === OPEN_ARRAY;
   const isObject = (value: number) => spans[value] !== 0 && bytes[spans[value]!] === OPEN_OBJECT;

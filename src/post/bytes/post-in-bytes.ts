@@ -135,7 +135,9 @@ export class PostInBytes {
     }
   }
 
-  /** The bytes that positions refer to: the document that was read last. */
+  /**
+   * The bytes of the document that was read last. The positions of its members are indices in these bytes.
+   */
   get bytes(): Buffer {
     return this.#finder.bytes;
   }
@@ -170,7 +172,7 @@ export class PostInBytes {
       const near = matchesAtEnd(this.#content, this.#start, this.#end);
       if (near !== undefined) return near;
     } else if (isTextAt(this.bytes, TAG_OF_ID, id) && !hasEscapes(this.#id)) {
-      // For this format, looks for the rules first in `gnip`, as `Activity` does.
+      // In the `activity_streams` format, a list of rules in `gnip` takes precedence, as in `Activity`.
       const list = startOf(this.#rulesInGnip) === 0 ? this.#matchingRules : this.#rulesInGnip;
       if (startOf(list) === 0) return NO_MATCHES;
       return parseMatches(this.bytes, startOf(list), endOf(list));
@@ -178,7 +180,7 @@ export class PostInBytes {
     return { rules: this.matchingRules, tags: this.tags };
   }
 
-  /** Like every getter, throws `LeftToParser` if only the parser can read the value. */
+  /** The post's id as a string of digits. Throws `LeftToParser` if only the JSON parser can read the id. */
   get id(): string {
     const { isText, digitsOfId, endOf } = this.values;
     const hasPrefix = isText(this.#id);
@@ -226,8 +228,8 @@ export class PostInBytes {
   }
 
   /**
-   * Where `Activity.withMatchingRules` would write the list of rules. No wanted key is repeated in this post,
-   * so only the format decides which list is read.
+   * Where `Activity.withMatchingRules` would write the list of rules: over the existing list, or if there is
+   * none, at the place that depends on the format of the post.
    */
   get placeOfRules(): PlaceOfRules {
     const { bytes } = this;
@@ -311,8 +313,8 @@ export class PostInBytes {
   }
 
   /**
-   * Returns an object with a getter for each member of a nested object. Returns `undefined` if this member is
-   * not an object.
+   * Returns an object with a getter for each member of the object in `member`. Returns `undefined` if the
+   * value of `member` is not an object.
    */
   #objectAt(member: number): Members | undefined {
     return this.values.isObject(member) ? this.#objects[member] : undefined;

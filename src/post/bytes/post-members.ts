@@ -16,7 +16,7 @@ const OF_SHARED_BY_QUOTED = [...Object.values(SHOWN), OWN.enrichedUrls];
 
 type Members = { [key: string]: true | Members };
 
-/** These members are derived from the table of fields in `field-table.ts`. */
+/** The members of posts that are read from bytes. They are derived from the fields in `field-table.ts`. */
 export const POST_MEMBERS: WantedMembers = membersOf({
   original: { shared: 'retweeted_status', quoted: 'quoted_status' },
   activity_streams: { shared: 'object', quoted: 'twitter_quoted_status' },
@@ -49,7 +49,9 @@ function membersOf(
   return root;
 }
 
-/** Returns all paths that a field may have. A path ends before the first list in it. */
+/**
+ * Returns the paths at which a field may be, each as a list of keys. A path through a list ends at the list.
+ */
 function keysOf(path: Path | undefined): string[][] {
   if (path === undefined) return [];
   return path.places.map(keys => {

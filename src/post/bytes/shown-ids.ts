@@ -21,7 +21,7 @@ export const ID_OF = {
   /** The id belongs to a quoted post, or to its author. */
   quoted: 4,
   /**
-   * This is not an id. It is the `countryNumber` of a country in which the post or its author is withheld.
+   * The entry is not an id, but the `countryNumber` of a country in which the post or its author is withheld.
    */
   country: 8,
 } as const;
@@ -32,8 +32,8 @@ export const SHOWN_INTS = 3;
 const number = new IdNumber();
 
 /**
- * Returns a number for the code of a country, which is stored as the lower half of an id. Returns 0 if the
- * code does not consist of two letters.
+ * Returns the code of a country as a number. `ShownIds` stores it as the lower half of an id. Returns 0 if
+ * the code does not consist of two letters.
  */
 export function countryNumber(code: string): number {
   return /^[a-z]{2}$/i.test(code) ? Buffer.from(code.toUpperCase()).readUInt16BE() : 0;
@@ -177,8 +177,8 @@ class IdsInBytes {
   }
 
   /**
-   * Reads the ids of a post. Returns `false` if `Activity` has to read the post. `Activity` may then throw an
-   * error.
+   * Reads the ids of a post. Returns `false` if the post must be read by `Activity` instead, which throws an
+   * error if the post is damaged.
    */
   read(content: Buffer, start: number, end: number): boolean {
     return this.#finder.find(content, start, end) && this.#addPost(this.#root, 0);
@@ -239,8 +239,8 @@ class IdsInBytes {
   }
 
   /**
-   * Adds the ids of the versions, if the edit history is written as the service prints it. The id of the post
-   * itself must have been added immediately before.
+   * Adds the ids of the other versions of a post. The id of the post itself must have been added immediately
+   * before. Returns `false` if the edit history is not written as the service prints it.
    */
   #addVersions(member: number, within: number): boolean {
     const ids = this.#ids;

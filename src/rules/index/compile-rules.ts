@@ -27,7 +27,7 @@ export interface Rule {
   readonly id?: string | undefined;
 }
 
-/** Options of `rules.compileAll`: the product whose matching to follow, and how common terms are. */
+/** Options of `rules.compileAll`: the product that defines how rules match, and how common terms are. */
 export interface CompileRulesOptions extends CompileRuleOptions {
   /**
    * Estimates the fraction of posts that have a term (`snow`, `lang:en` ...), from 0 to 1, for example by

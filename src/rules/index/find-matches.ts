@@ -28,11 +28,12 @@ export interface IndexedRules {
   /** The positions in `blocks` of the rules that must be compared with every post. */
   readonly unanchored: Iterable<number>;
   /**
-   * Pairs of integers, one pair for each rule under a term. The first integer is the position of the rule in
-   * `blocks`. The second is another term that a matching post must have, or -1 if none is required.
+   * Pairs of integers. Each term has one pair for every rule that is indexed under it. The first integer is
+   * the position of the rule in `blocks`. The second is another term that a matching post must have, or -1 if
+   * none is required.
    */
   readonly postings: Int32Array;
-  /** For each term, where its pairs start in `postings`, and how many integers they take. */
+  /** Two integers for each term: the start of its pairs in `postings`, and how many integers they take. */
   readonly lists: Int32Array;
 }
 
@@ -73,17 +74,17 @@ export class MatchFinder {
   }
 
   /**
-   * Drops the compiled clauses. Called after a rule was deleted, because another rule may reuse the positions
-   * of its clauses.
+   * Drops the compiled clauses, which are cached by position. Called after a rule was deleted, because a new
+   * rule may have other clauses at the same positions.
    */
   forget(): void {
     this.#compiled.clear();
   }
 
   /**
-   * Lists the blocks of the rules that are indexed under terms of the post. A rule that is indexed under
-   * several of these terms may be listed several times. Some of the loops only read memory. The processor
-   * then fetches the memory for the next loop in parallel.
+   * Lists the blocks of the rules that are indexed under terms of the post, and returns their number. A rule
+   * that is indexed under several of these terms may be listed several times. The loops that only set
+   * `prefetched` make the processor fetch memory in parallel for the next loop.
    */
   #findCandidates({ blocks, postings, lists }: IndexedRules): number {
     const { present, count, bits } = this.post;
@@ -106,7 +107,8 @@ export class MatchFinder {
       const start = lists[2 * term]!;
       const end = start + lists[2 * term + 1]!;
       for (let at = start; at < end; at += 2) {
-        // An `if` would be slow here, because the processor could not predict the branch.
+        // Always writes the candidate, then adds 0 or 1 to the count. An `if` would be slow here, because the
+        // processor could not predict the branch.
         list[candidates] = postings[at]!;
         candidates += hasBit(bits, postings[at + 1]!);
       }

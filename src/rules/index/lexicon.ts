@@ -23,16 +23,20 @@ const RECORD_HEADER = 2;
  */
 export class Lexicon {
   /**
-   * A hash table with open addressing and linear probing. Each slot has two integers: a hash, and the
-   * position of a record plus 1. The second integer of an empty slot is 0.
+   * A hash table that finds the record of a term, with open addressing and linear probing. Each slot has two
+   * integers: the hash of the term, and the position of its record in `#records` plus 1. The second integer
+   * of an empty slot is 0.
    */
   #slots: Int32Array = new Int32Array(2 << 10);
   #mask = (1 << 10) - 1;
-  /** The position of each term's record, by the term's number; -1 if no term has the number. */
+  /**
+   * The position of each term's record in `#records`. The index is the term's number. The value is -1 if no
+   * term has this number.
+   */
   #places: Int32Array = new Int32Array(1 << 10);
   /**
    * The records of all terms. In each record, the units of the term directly follow the header, two in each
-   * integer. They are adjacent, because a lookup spends most of its time waiting for memory.
+   * integer, so that a lookup waits less for memory.
    */
   readonly #pool = new IntPool();
   #records: Int32Array = this.#pool.data;
@@ -43,7 +47,7 @@ export class Lexicon {
   readonly #kinds = new Map<string, Kind>();
   readonly #watched = new Map<string, Watched>();
   #size = 0;
-  /** The loop that prefetches records writes to this field. Otherwise, V8 would remove the loop. */
+  /** The loop that prefetches records writes to this field. V8 would remove a loop without an effect. */
   prefetched = 0;
   #text = new Uint16Array(64);
   /** The kind with an empty prefix. It is used to look up a term as a whole, including its prefix. */
@@ -183,7 +187,10 @@ export class Lexicon {
     return this.findUnits(kind, hashText(kind.hash, text), this.#text, 0, text.length);
   }
 
-  /** Like `find`, but takes UTF-16 units. `hash` is the hash of the prefix and the units. */
+  /**
+   * Returns the number of the term that consists of the kind's prefix and the UTF-16 code units from `start`
+   * to `end`, or -1 if no rule uses that term. `hash` is the hash of the whole term.
+   */
   findUnits(
     { units: prefix }: Kind,
     hash: number,
@@ -214,8 +221,8 @@ export class Lexicon {
     let prefetched = 0;
     for (let i = 0; i < count; i++) {
       const at = 2 * this.#slotOf(hashes[i]!);
-      // The second integer of a record is the term's length, which a lookup compares first. The slot holds
-      // the position of the record plus 1, which is the position of that integer.
+      // A slot holds the position of a record plus 1. At that position is the length of the term, which a
+      // lookup compares first.
       if (slots[at] === hashes[i]) prefetched |= records[slots[at + 1]!]!;
     }
     this.prefetched = prefetched;
@@ -311,7 +318,7 @@ export interface Kind {
 }
 
 export interface Watched {
-  /** The current number of the term, or -1 if no rule uses it. */
+  /** The number that currently identifies the term in the lexicon, or -1 if no rule uses the term. */
   id: number;
 }
 

@@ -54,7 +54,7 @@ export class NumberedPost {
     this.#kinds = kindsOf(lexicon, indexedOperators(dialect));
   }
 
-  /** The post itself, for clauses that term numbers alone cannot decide. */
+  /** The post that was read last. It is needed for clauses that cannot be decided from term numbers alone. */
   get post(): RulePost {
     return this.#post as RulePost;
   }
@@ -179,7 +179,7 @@ export class NumberedPost {
     this.#mark(this.#lexicon.findUnits(kind, hash, units, start, end));
   }
 
-  /** Marks a term as present in the post. Does nothing for -1, whose bit is always set. */
+  /** Marks a term as present in the post. Ignores -1, which means that the lexicon does not have the term. */
   #mark(term: number): void {
     if (hasBit(this.bits, term) !== 0) return;
     this.bits[(term + 1) >> 5]! |= 1 << ((term + 1) & 31);

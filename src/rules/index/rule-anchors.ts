@@ -33,8 +33,8 @@ export class RuleAnchors {
   /** Four integers for each rule: see `START` and the constants after it. */
   #rules: Int32Array = new Int32Array(RULE_INTS << 8);
   /**
-   * A review moves rules to rarer terms. The next review starts when this many posts have been counted.
-   * `#reviewed` is how many rules the current review has already checked.
+   * The number of counted posts at which the next review starts. A review moves rules to rarer terms, a few
+   * rules after each post. `#reviewed` is how many rules the current review has checked.
    */
   #reviewAfter: number;
   #reviewed = 0;
@@ -50,8 +50,8 @@ export class RuleAnchors {
   }
 
   /**
-   * Returns the start and the end of a rule's term sets in `sets`. For a rule in `unanchored`, the two are
-   * equal.
+   * Returns the start and the end of a rule's term sets in `sets`. They are equal for a rule without term
+   * sets, whose block is in `unanchored`.
    */
   setsOf(rule: number): { readonly start: number; readonly end: number } {
     const start = this.#rules[RULE_INTS * rule + START]!;
@@ -116,7 +116,7 @@ export class RuleAnchors {
     const current = start + this.#rules[RULE_INTS * rule + CURRENT]!;
     const best = rarestSetAt(sets, start, end, this.#counts);
     if (best === current) return;
-    // Moving a rule takes time, so it moves only if the new set is rarer by at least 30%.
+    // Moves a rule only if the new set is rarer by at least 30%, because moving takes time.
     const cost = costOfSet(sets, best, this.#counts);
     if (cost > 0.7 * costOfSet(sets, current, this.#counts)) return;
     this.#release(rule);
@@ -146,13 +146,17 @@ export class RuleAnchors {
   }
 }
 
-/** The maximum number of term sets to store for a rule. The rarest sets are stored. */
+/**
+ * The maximum number of term sets to store for a rule. A post that matches the rule has at least one term of
+ * each set. The sets with the rarest terms are stored.
+ */
 const MAX_SETS = 8;
 const REVIEWED_A_POST = 16;
 
 /**
- * The rules that are indexed under each term. Each rule is a pair of integers: the position of its block, and
- * a second term that a matching post must have, or -1. The pairs of all terms are in one pool.
+ * The rules that are indexed under each term. Each rule is a pair of integers: the position of its block (see
+ * `find-matches.ts`), and a second term that a matching post must have, or -1. The pairs of all terms are in
+ * one pool.
  */
 export class Postings {
   readonly #pool = new IntPool();

@@ -48,7 +48,7 @@ export class RuleIndex {
   /**
    * @param frequency Guesses the fraction of posts that have a term. Counted posts gradually replace this
    *   guess.
-   * @param reviewAfter The number of counted posts after which rules may first move to other terms.
+   * @param reviewAfter The number of counted posts after which rules may first be indexed under other terms.
    */
   constructor(dialect: Dialect, frequency: (term: string) => number, reviewAfter = 1_000) {
     this.#dialect = dialect;

@@ -13,10 +13,10 @@ export const MATCHED = -1;
 const FAILS = -2;
 
 /**
- * A rule as integers that any thread can run. The integers start with a list of questions. Most rules have
- * nothing else. A question consists of two integers. The first is either the number of a term (0 or more) or
- * the bitwise complement of the position of a test. The second holds the next question after yes and after
- * no; see `jump`. The tests come after the questions; see `runTest`.
+ * A rule as integers that any thread can run. The integers start with the questions, two integers for each.
+ * The first integer says what to ask: whether the post has a term (the term's number, 0 or more), or whether
+ * it passes a test (the bitwise complement of the test's position). The second integer says which question
+ * follows after yes and which after no; see `jump`. The tests come after the questions; see `runTest`.
  */
 export interface RuleProgram {
   readonly code: Int32Array;
@@ -41,8 +41,8 @@ export function nextIfNo(jump: number): number {
 }
 
 /**
- * Compiles a rule. Each question interns its term in the lexicon. The caller must release the terms when the
- * program is no longer used.
+ * Compiles a rule. The program refers to terms by their numbers in the lexicon. The caller must release these
+ * terms when the program is no longer used.
  */
 export function compileProgram(tree: RuleNode, lexicon: Lexicon, dialect: Dialect): RuleProgram {
   const assembler = new Assembler(lexicon, dialect);
@@ -159,9 +159,9 @@ const COMPARED = 2;
 const WORDS_SHIFT = 2;
 
 /**
- * Returns a test that compares the numbers of words, to find out whether the words of a phrase are adjacent
- * in a post. The test also contains the clause itself if the clause has no words, or if punctuation is part
- * of the phrase. The words must be in the lexicon.
+ * Returns a test for whether the words of a phrase are adjacent in a post. It compares the numbers that the
+ * lexicon has for the words. If the clause has no words, or punctuation is part of the phrase, the test also
+ * contains the clause itself.
  */
 function sequenceTest(clause: Clause, { words, exact }: Phrase, lexicon: Lexicon): number[] {
   const gaps = words.length === 0 || exact === undefined ? undefined : gapsOf(words, exact);
@@ -188,9 +188,8 @@ function textOf(clause: Clause): readonly number[] {
 }
 
 /**
- * Runs the test of a clause, which is at position `at` of `ints`. Compares the word numbers in the test with
- * the word numbers of a scanned post. If word numbers alone do not decide, the test also contains the clause,
- * which must match too.
+ * Returns whether a post passes the test at position `at` of `ints`. If the test has words, the post must
+ * contain them one directly after the other. If the test contains a clause, the post must match it too.
  *
  * @param compiled Returns the compiled clause at a position of `ints`.
  */
@@ -236,8 +235,8 @@ export function clauseAt(ints: Int32Array, at: number): Clause {
 }
 
 /**
- * Returns what separates each word from the previous word. Returns `undefined` if punctuation is part of the
- * phrase.
+ * Returns for each word what separates it from the previous word: `APART` for the first word, then nothing or
+ * one blank. Returns `undefined` if the phrase contains punctuation.
  */
 function gapsOf(
   words: readonly string[],

@@ -9,20 +9,23 @@ export type SharedPostings = Pick<IndexedRules, 'postings' | 'lists'>;
 
 /**
  * The index of rules by term, in shared memory. There are two copies of the index. All threads read one copy.
- * At times, one thread rewrites the other copy with the counts of recent posts.
+ * At times, one thread rebuilds the other copy from the counts of recent posts. All threads then read that
+ * copy.
  */
 export interface Anchoring {
   readonly copies: readonly [SharedPostings, SharedPostings];
-  /** The approximate number of posts that had each term, by the term's number. */
+  /** The approximate number of counted posts that had each term. The index is the term's number. */
   readonly seen: Int32Array;
-  /** Integers that all threads share. The constants below give their positions. */
+  /**
+   * Counters and flags that all threads share. `CURRENT`, `READERS` and other constants are their positions.
+   */
   readonly state: Int32Array;
 }
 
 /**
- * The positions of the integers in `state`. `CURRENT` is the index of the copy in use. `IS_REVIEWED` tells
- * whether a thread is rewriting the other copy. `POSTS` is the number of counted posts. At `REVIEW_AFTER`
- * counted posts, the next rewrite is due.
+ * The positions of the integers in `state`. `CURRENT` is the index in `copies` of the copy that threads read.
+ * `IS_REVIEWED` is 1 while a thread rewrites the other copy. `POSTS` is the number of counted posts.
+ * `REVIEW_AFTER` is the number of counted posts at which the next rewrite is due.
  */
 const CURRENT = 0;
 export const IS_REVIEWED = 1;
@@ -38,7 +41,10 @@ const MIN_POSTS = 1_000;
  * rules. A review of more rules takes longer, so it starts later.
  */
 const RULES_A_POST = 16;
-/** The factor by which the number of counted posts grows from one review to the next. */
+/**
+ * A review of the anchors is due when the number of counted posts has grown by this factor since the last
+ * review.
+ */
 const GROWTH = 4;
 
 export function anchoringOf(index: SharedIndex): Anchoring {
@@ -93,8 +99,8 @@ export function reviewAnchors(anchoring: Anchoring, index: SharedIndex): void {
   if (posts < Atomics.load(state, REVIEW_AFTER)) return;
   if (Atomics.compareExchange(state, IS_REVIEWED, 0, 1) !== 0) return;
   const other = 1 - Atomics.load(state, CURRENT);
-  // The other copy is not rewritten while a thread reads it. If a thread ended without releasing the copy,
-  // the copy is never rewritten again.
+  // There are two copies of the index. The copy `other`, which is not current, is not rewritten while a
+  // thread still reads it. If a thread ended without releasing that copy, it is never rewritten again.
   const isDue = posts >= Atomics.load(state, REVIEW_AFTER);
   if (isDue && Atomics.load(state, READERS + other) === 0) {
     fill(copies[other]!, anchoring, index);

@@ -100,10 +100,13 @@ export class SharedMatcher {
    */
   #place: PlaceOfRules | undefined;
   #parsed: Activity | undefined;
-  /** The loops that prefetch memory write to this field. Otherwise, V8 would remove the loops. */
+  /** The loops that prefetch memory write to this field. V8 would remove loops without an effect. */
   prefetched = 0;
   readonly #tags: string[] = [];
-  /** For each tag, the value of `#tagStamp` when the tag was last found. */
+  /**
+   * For each tag, the value of `#tagStamp` when the tag was last found, so that a post gets each tag only
+   * once.
+   */
   readonly #tagStamps: Int32Array;
   #tagStamp = 0;
 
@@ -153,7 +156,7 @@ export class SharedMatcher {
     try {
       return PostInBytes.ofThread()?.read(content, start, end, this.#matchPost);
     } catch {
-      // The caller then parses the post. Parsing either succeeds or throws the exact error.
+      // The caller then parses the post, which either succeeds or throws the exact error.
       return undefined;
     }
   }

@@ -29,9 +29,9 @@ export const CHECK_OPTIONS = {
 /**
  * Checks whether a product accepts a rule. Each problem has the service's message and an explanation in plain
  * words. A warning means that the service accepts the rule, but the rule may not mean what it seems to mean.
- * Never throws for an invalid rule. Suggestions are given only if applying all of them, as often as needed,
- * leads to a valid rule without adding errors. Otherwise, the `note` of a problem contains the text of its
- * suggestion.
+ * Never throws for an invalid rule. The problems have suggestions only if applying all of them, in several
+ * rounds if necessary, makes the rule valid, and no round adds errors. Otherwise, the `note` of a problem
+ * contains the label of its suggestion instead.
  *
  * @throws OptionError For a rule that is not a string, and for invalid options.
  *
@@ -54,7 +54,7 @@ export function checkRule(text: string, options: CheckOptions = {}): ParsedRule 
  */
 function leadsToRule(text: string, problems: readonly Problem[], product: RuleProduct): boolean {
   if (problems.every(({ suggestion }) => suggestion === undefined)) return true;
-  // R001 means that the rule is too long. No suggestion shortens a rule.
+  // No suggestion can shorten a rule that is too long (R001).
   if (problems[0]?.code === 'R001') return false;
   let rule = text;
   let rest = problems;
@@ -104,7 +104,10 @@ function check(text: string, product: RuleProduct, tag: string | null | undefine
   return { tree: accepted ? (draft as RuleNode) : undefined, problems: firstProblems(problems) };
 }
 
-/** Sorts by position. If there are more than `MAX_PROBLEMS` problems, returns only errors. */
+/**
+ * Sorts by position and returns at most `MAX_PROBLEMS` problems. If there are more, drops all warnings,
+ * unless there are only warnings.
+ */
 function firstProblems(problems: readonly Problem[]): readonly Problem[] {
   const inOrder = problems.toSorted((a, b) => a.start - b.start);
   if (inOrder.length <= MAX_PROBLEMS) return inOrder;
@@ -112,7 +115,7 @@ function firstProblems(problems: readonly Problem[]): readonly Problem[] {
   return (errors.length > 0 ? errors : inOrder).slice(0, MAX_PROBLEMS);
 }
 
-/** Removes warnings about text that the suggestion of an error changes anyway. */
+/** Removes warnings about text that the suggested fix of an error changes anyway. */
 function worthWarning(errors: readonly Problem[], warnings: readonly Problem[]): Problem[] {
   const edits = errors.flatMap(({ suggestion }) => suggestion?.edits ?? []);
   return warnings.filter(warning => !edits.some(edit => spansOverlap(edit, warning)));
@@ -144,14 +147,17 @@ interface Summary {
   readonly negative: boolean;
   /** Whether each alternative of the node has a positive clause, which is a clause that is not negated. */
   readonly positive: boolean;
-  /** Whether each alternative has a positive clause that may be used alone. */
+  /** Whether each alternative of the node has a positive clause that may be used alone. */
   readonly anchored: boolean;
   /**
-   * Like `anchored`, but ignores clauses that at least one page of the service's documentation forbids as the
-   * only clause.
+   * Whether each alternative of the node has a positive clause that may be used alone according to every page
+   * of the service's documentation.
    */
   readonly undisputed: boolean;
-  /** The positive operator that the error message names. Set if no clause may be used on its own. */
+  /**
+   * The operator that a problem of the node names: the first one that is not negated, but preferably `is`,
+   * `has` or `lang`. Absent if there is none.
+   */
   readonly operator?: Leaf | undefined;
   readonly stopWord?: Leaf | undefined;
   readonly inner?: readonly Summary[];
@@ -273,7 +279,9 @@ function refuseNegations({ problems }: CheckedRule, node: Draft): void {
   problems.push(onlyNegated(node), noPositive(node));
 }
 
-/** If one of these operators is not allowed alone, the service's message names all of them. */
+/**
+ * The operators that the service's message names together, as `is/has/lang`, if one of them is used alone.
+ */
 const NAMED: ReadonlySet<string> = new Set(['is', 'has', 'lang']);
 
 function operatorOf(leaf: Leaf): string | undefined {

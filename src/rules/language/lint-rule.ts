@@ -107,8 +107,8 @@ function lintContradictions(text: string, nodes: readonly Draft[], warn: Warn): 
 }
 
 function lintNegatedBranches(branches: readonly Draft[], warn: Warn): void {
-  // Clauses of version 1.0 are skipped, because their replacement may not be a negation. For example,
-  // `-has:lang` becomes `lang:und`.
+  // A negated clause of version 1.0 (`unread`) is not reported, because its replacement may not be a
+  // negation. For example, the replacement of `-has:lang` is `lang:und`.
   for (const branch of branches)
     if (branch.kind === 'not' && branch.node.kind !== 'unread')
       warn('R103', branch, 'nearly every post passes this alternative, and so the whole group');
@@ -127,8 +127,8 @@ function lintNegatedGroup(text: string, not: Draft & { kind: 'not' }, warn: Warn
 const COMPOUND: ReadonlySet<string> = new Set(['and', 'or', 'not']);
 
 /**
- * Returns whether a node is `sample:`. A branch with `sample:` gets no warning, because `sample:` within an
- * `OR` is already an error.
+ * Returns whether a node is `sample:`. A branch with `sample:` gets no warning about precedence, because
+ * `sample:` within an `OR` is already an error.
  */
 function isSample(node: Draft): boolean {
   return node.kind === 'operator' && node.name === 'sample';
@@ -176,8 +176,8 @@ const QUOTING: { readonly [Product in RuleProduct]?: string } = {
 };
 
 /**
- * Warns about a `*` at the end of a word, as in `algorithm*`, and returns whether it warned. Inside quotes, a
- * `*` is probably intended.
+ * Warns about a `*` at the end of a word, as in `algorithm*`, and returns whether it warned. A `*` inside
+ * quotes gets no warning, because it is probably intended.
  */
 function warnsOfWildcard({ text, product, warn }: LintedRule, clause: Leaf): boolean {
   const span = clause.kind === 'operator' ? valueSpan(text, clause) : clause;

@@ -58,7 +58,7 @@ export function parseDraft(text: string): { draft: Draft | undefined; problems: 
 
 /** A group or the whole rule. Contains what was read so far. */
 interface Group {
-  /** The offsets of the group's `(` and of the `-` before it; -1 if there is none. */
+  /** The offset of the group's `(`, and the offset of the `-` before it. -1 if there is no such character. */
   readonly open: number;
   readonly minus: number;
   readonly depth: number;

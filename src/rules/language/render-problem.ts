@@ -48,8 +48,8 @@ export function renderProblem(text: string, problem: Problem): string {
 }
 
 /**
- * The maximum width of the shown part of the rule, in columns. `CONTEXT` is how many UTF-16 units before and
- * after the problem are considered for that part.
+ * The maximum width of the shown part of a rule, in columns. Only the `CONTEXT` UTF-16 units before and after
+ * the start of the problem are considered for that part.
  */
 const COLUMNS = 96;
 const CONTEXT = 400;

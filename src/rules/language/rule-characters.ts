@@ -1,6 +1,7 @@
 /**
- * The roles of a UTF-16 unit in the text of a rule. A word starts with a digit or with anything that is not
- * punctuation. After its start, a word may contain most punctuation.
+ * Flags for what a UTF-16 unit can be in the text of a rule: the start of a word, a later part of a word, or
+ * white space. A word starts with a digit or with anything that is not punctuation. After its start, a word
+ * may contain most punctuation.
  */
 const START = 1;
 const PART = 2;

@@ -196,7 +196,7 @@ export function explicitAnd(text: string, span: Span): Problem {
   );
 }
 
-/** @param whole The clause with its value, as far as it was read. */
+/** @param whole The span of the clause with its value, as far as it was read. */
 export function unknownField(text: string, span: Span, whole: Span): Problem {
   const name = text.slice(span.start, span.end);
   const known = [...operatorNames.keys(), ...deprecatedOperators.keys(), 'is', 'has'];

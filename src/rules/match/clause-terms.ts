@@ -12,7 +12,8 @@ export function clauseTerms(clause: Clause, dialect: Dialect): RequiredTerms {
     case 'phrase': {
       const { words, exact } = clausePhrase(clause, dialect);
       const isWord = words.length === 1 && (exact === undefined || exact.text === words[0]);
-      // The term of the word `#️⃣` starts with `#`, so it could be confused with a hashtag.
+      // The term of the keycap `#️⃣` starts with `#`, like the term of a hashtag, so a post with this term is
+      // not certain to match.
       return {
         required: [...wordTerms(words)],
         exact: isWord && words[0]?.startsWith('#') === false,

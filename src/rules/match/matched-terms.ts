@@ -41,8 +41,8 @@ function decisiveClauses({ text, matched, decided, parts }: Explanation): readon
 }
 
 /**
- * Returns what to highlight for a clause. A list of words is highlighted where the words are adjacent. A
- * hashtag, cashtag or mention is a string with its sign.
+ * Returns what to highlight for a clause. Words in one list are highlighted only where they are adjacent. A
+ * hashtag, cashtag or mention is a string, including its sign.
  */
 function wantedIn(clause: string, dialect: Dialect): readonly (readonly string[] | string)[] {
   const { tree } = parseRule(clause);

@@ -3,8 +3,8 @@ import { fold, isFlagEmoji, tokenise } from '../post/tokeniser.js';
 import { type RuleOperator, specOf } from './operator.js';
 
 /**
- * The operator `contains:`. It ignores the text of a quoted post, because the service matches only words and
- * phrases there.
+ * The operator `contains:`. It ignores the text of a quoted post, in which the service matches only words and
+ * phrases.
  */
 export const contains: RuleOperator<string> = {
   ...specOf('text', 'a part of the text, also within words', {}),

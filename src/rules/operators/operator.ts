@@ -33,7 +33,7 @@ export type PostTest = (post: RulePost) => boolean;
 export interface RequiredTerms {
   /** Terms that every matching post has. If the list is empty, no such term is known. */
   readonly required: readonly string[];
-  /** Whether every post that has all of these terms matches the clause. */
+  /** Whether every post that has all `required` terms matches the operator. */
   readonly exact: boolean;
 }
 
@@ -50,11 +50,11 @@ export interface RuleOperator<Value> extends OperatorSpec {
    */
   readonly index?: OperatorIndex | undefined;
   /**
-   * Guesses the fraction of all posts, from 0 to 1, that have a given term of the operator. `word` is the
-   * guess for the word within that term.
+   * Guesses the fraction of all posts that have a term of the operator, such as `bio:cat`. `word` is the
+   * guessed fraction of posts that have the word after the colon. Both fractions are from 0 to 1.
    */
   frequency(word: number): number;
-  /** Returns a test for positions. Present if the operator tests only the position of a post. */
+  /** Returns a test of a position. Present if the operator depends only on the position of a post. */
   readonly area?: ((value: Value) => (position: Position) => boolean) | undefined;
 }
 

@@ -45,8 +45,8 @@ export interface IndexedOperators {
 }
 
 /**
- * Returns the operators that add terms to an index. Search lacks some operators. Their fields and trigrams
- * are omitted for search, because they would be most of a post's terms. Operators that compare whole values
+ * Returns the operators that add terms to an index. For search, fields and trigrams of operators that search
+ * lacks are omitted, because they would be most of a post's terms. Operators that compare whole values
  * (`keys`) are always included. Engagement totals use them to look up the retweets and replies of a post in
  * the archive.
  */

@@ -15,7 +15,7 @@ export const JOINER = 6;
 /** Regional indicators. Two of them in a row form a flag. */
 export const REGIONAL = 7;
 export const SURROGATE = 8;
-/** Characters that become other characters in composed form, such as the Ångström sign. */
+/** Characters that Unicode normalization (NFC) replaces with others, such as the Ångström sign. */
 export const UNCOMPOSED = 9;
 
 /**
@@ -51,7 +51,8 @@ export function classOfAstral(codePoint: number): number {
   if (codePoint >= 0x2f800 && codePoint <= 0x2fa1f) return UNCOMPOSED;
   if (codePoint >= 0x20000 && codePoint <= 0x3ffff) return SINGLE;
   if (codePoint >= 0xe0100 && codePoint <= 0xe01ef) return DROPPED;
-  // These code points are tags. A subdivision flag is a black flag followed by tags.
+  // These code points are tag characters. In the emoji of a subdivision, such as the flag of Scotland, they
+  // follow a black flag.
   if (codePoint >= 0xe0020 && codePoint <= 0xe007f) return MARK;
   const index = codePoint - 0x10000;
   if (index >= 0x10000) return WORD;
@@ -70,8 +71,8 @@ const UNKNOWN = 0;
 
 function buildClasses(): Uint8Array {
   const classes = new Uint8Array(0x10000).fill(SURROGATE, 0xd800, 0xe000);
-  // Most characters outside of Han and Hangul are other letters. Testing a few hundred runs of letters takes less
-  // time than testing each letter by `classOf`.
+  // Most characters outside of Han and Hangul are letters that NFC does not change. Testing a few hundred
+  // runs of them takes less time than testing each letter by `classOf`.
   for (const { index, 0: run } of allUnits().matchAll(LETTERS))
     if (run.normalize('NFC') === run) classes.fill(WORD, index, index + run.length);
   for (let unit = 0; unit < classes.length; unit++)
@@ -97,8 +98,8 @@ function allUnits(): string {
 }
 
 /**
- * Returns whether a unit is a Han or Hangul character. Most characters are of these two scripts, and a range
- * check is faster than the regular expressions of `classOf`.
+ * Returns whether a UTF-16 unit is a Han or Hangul character. Most characters belong to these scripts. A
+ * range check is faster than the regular expressions of `classOf`.
  */
 function isHanOrHangul(unit: number): boolean {
   return (unit >= 0x3400 && unit <= 0x9fff && (unit <= 0x4dbf || unit >= 0x4e00)) || isHangul(unit);
@@ -125,8 +126,8 @@ const UNSPACED =
   /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]/u;
 
 /**
- * Matches runs of characters. If composition (NFC) leaves a run unchanged, `classOf` returns `WORD` for each of
- * its characters.
+ * Matches runs of letters, numbers, unassigned characters and private-use characters. If NFC normalisation
+ * does not change a run, `classOf` returns `WORD` for each of its characters.
  */
 const LETTERS = new RegExp(
   `(?:(?![\\0-\\x7f\\ud7b0-\\ud7ff\\p{Extended_Pictographic}]|${UNSPACED.source})[\\p{L}\\p{N}\\p{Co}\\p{Cn}]){1,64}`,
@@ -136,7 +137,10 @@ const LETTERS = new RegExp(
 /** Matches the characters that `foldOf` may change. */
 const FOLDED = /[\p{Changes_When_Casemapped}\p{sc=Latin}\p{sc=Greek}]/gu;
 
-/** Returns the class of a character other than Han, Hangul and regional indicators. */
+/**
+ * Returns the class of a character, such as `WORD`. The callers classify Han characters, Hangul syllables and
+ * regional indicators without it.
+ */
 export function classOf(character: string): number {
   const code = character.codePointAt(0)!;
   if (code === 0x200d) return JOINER;

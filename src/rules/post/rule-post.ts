@@ -7,8 +7,8 @@ import { type Tokens, tokenise } from './tokeniser.js';
 export type ReadTexts = (fields: PostFields) => readonly string[];
 
 /**
- * A post in the form that rules read, which is the same for both formats. Each string is split into tokens
- * when it is first used.
+ * A post as rules read it, whether its format is `original` or `activity_streams`. Each string is split into
+ * tokens when it is first used.
  */
 export class RulePost {
   readonly fields: PostFields;

@@ -21,8 +21,8 @@ export interface Tokens {
   readonly words: readonly string[];
   readonly starts: readonly number[];
   /**
-   * The string in lower case. Each run of white space is a single space. Accents are removed if they are
-   * `stripped`.
+   * The string in lower case. Each run of white space is a single space. Accents are removed if the parameter
+   * `accents` of `tokenise` is `stripped`.
    */
   readonly folded: string;
 }
@@ -49,7 +49,10 @@ export function tokenise(text: string, accents: Accents): Tokens {
   return { words, starts, folded };
 }
 
-/** Converts a string to the form in which strings are compared, like `Tokens.folded`. */
+/**
+ * Returns a string in lower case, with each run of white space as a single space. Removes accents if
+ * `accents` is `stripped`.
+ */
 export function fold(text: string, accents: Accents): string {
   if (/^\w*$/.test(text)) return text.toLowerCase();
   const scan = scannerFor(accents);
@@ -58,13 +61,16 @@ export function fold(text: string, accents: Accents): string {
 }
 
 /**
- * Splits strings into tokens in one pass. The results are in buffers that the next pass overwrites. No string
- * is created for a token. Each token comes with its hash.
+ * Splits a string into tokens, and computes the hash of each token. Creates no string for a token. `read`
+ * stores the result in the members of this object, and the next `read` overwrites it.
  */
 export class Scanner {
   readonly #accents: Accents;
   readonly #table: CharacterTable;
-  /** The folded text, in the first `length` units. */
+  /**
+   * The UTF-16 units of the string, folded for comparison, for example to lower case. Only the first `length`
+   * units are valid.
+   */
   units: Uint16Array = new Uint16Array(1024);
   length = 0;
   /**
@@ -103,7 +109,10 @@ export class Scanner {
     return Buffer.from(this.units.buffer, 2 * start, 2 * length).toString('utf16le');
   }
 
-  /** Scans a string. Returns false if the string must be composed first. */
+  /**
+   * Scans a string. Returns false if the string must first be normalized to NFC, because it may have
+   * characters that are not composed.
+   */
   #scan(text: string, isComposed: boolean): boolean {
     const { classes, folds } = this.#table;
     this.#reserve(text.length);
@@ -151,8 +160,8 @@ export class Scanner {
       }
       if (kind === MARK && this.#accents === 'stripped' && isAccent(unit)) continue;
       if (unit === KEYCAP && isKeycapBase(units[length - 1])) {
-        // If the base of the keycap was taken as the last character of the previous word, it is removed from
-        // that word.
+        // If the previous word ends with the base of the keycap, such as the `1` of `1️⃣`, the base is
+        // removed from that word.
         const start = starts[count - 1]!;
         if (ends[count - 1] === length && count > 0) {
           if (start === length - 1) count--;
@@ -190,7 +199,7 @@ export class Scanner {
       }
       if (kind === WORD_SEPARATOR || kind === JOINER) continue;
       ends[count - 1] = length;
-      // The hash is extended. Hashing the word again after each mark would take quadratic time.
+      // Extends the hash of the word. Hashing the whole word again after each mark would take quadratic time.
       hashes[count - 1] = hashUnits(hashes[count - 1]!, units, from, length);
     }
     this.length = length;
@@ -274,8 +283,8 @@ function isKeycapBase(unit: number | undefined): boolean {
 
 /**
  * Returns whether a token is an emoji other than a flag, or a character of a script written without spaces.
- * In `wordTerms`, two adjacent tokens of this kind form a pair. Flags are excluded. Otherwise, a pair of the
- * two letters of a flag would look like the flag.
+ * In `wordTerms`, two adjacent tokens of this kind form a pair. The letters of flags are excluded. Otherwise,
+ * two letters with a space between them would form the same term as a flag.
  */
 export function isSingle(word: string): boolean {
   if (classOfFirst(word) === SINGLE) return true;

@@ -23,7 +23,10 @@ export interface Block {
 }
 
 export interface BlockDetails {
-  /** Returns the occurrences of a word in these documents. Documents without the word are absent. */
+  /**
+   * Returns the occurrences of a word in the documents of `among`, by document number. Documents without the
+   * word are absent.
+   */
   occurrences(term: string, among: DocumentSet): ReadonlyMap<number, readonly Occurrence[]>;
   /** The posts with a location, by document number, ascending. */
   locations(): readonly PostLocation[];

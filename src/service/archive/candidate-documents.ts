@@ -67,7 +67,7 @@ function joined(node: And | Or, block: Block): CandidateDocuments {
     if (all === undefined) all = next.documents;
     else if (node.kind === 'and') all.intersect(next.documents);
     else all.unite(next.documents);
-    // An empty `and` stays empty, whatever its other clauses are.
+    // Once no document is left for an `and`, its other clauses cannot add any.
     if (node.kind === 'and' && all.isEmpty) return { documents: all, exact: true };
   }
   if (all !== undefined) return { documents: all, exact };
@@ -86,8 +86,8 @@ function clauseDocuments(clause: Clause, block: Block): CandidateDocuments {
   if (first === undefined) return { documents: DocumentSet.all(block.count), exact };
   const documents = block.postings(first);
   for (const term of rest) {
-    // A word in a script without spaces, such as Chinese, has a term for each character. As soon as no
-    // document is left, the remaining terms are not read.
+    // A word in a script without spaces, such as Chinese, has a term for each character, so there may be many
+    // terms. Stops as soon as no document has all terms so far.
     if (documents.isEmpty) return { documents, exact: true };
     documents.intersect(block.postings(term));
   }
@@ -103,7 +103,10 @@ interface ClauseQuery extends RequiredTerms {
   readonly inArea: ((position: Position) => boolean) | undefined;
 }
 
-/** Cached queries of clauses, because hundreds of blocks evaluate the same clause. */
+/**
+ * The query of each clause. Cached, because a search evaluates the same clause in hundreds of blocks of the
+ * archive.
+ */
 const queries = new WeakMap<Clause, ClauseQuery>();
 
 function queryOf(clause: Clause): ClauseQuery {
@@ -140,7 +143,7 @@ interface WordQuery {
   readonly words: readonly string[];
   readonly prefix: string;
   readonly kinds: readonly TextKind[];
-  /** Returns whether a string matches, given only its tokens that occur in the query. */
+  /** Returns whether a string matches. `tokens` has only the tokens of the string that occur in the query. */
   matches(tokens: readonly string[]): boolean;
 }
 

@@ -112,7 +112,10 @@ async function newest(
   return posts[0];
 }
 
-/** The tree of a query by id. It has no terms for the index, so every post of the window is read. */
+/**
+ * The tree of a query by id. It has no terms, so the index excludes no post, and every post of the window is
+ * read.
+ */
 const ALL = { kind: 'and', nodes: [], start: 0, end: 0 } as const;
 /** A query that matches every post. The index decides this, so no post is read. */
 export const ANY: ArchiveQuery = {

@@ -48,7 +48,10 @@ export class Compliance {
     from: Number.NaN,
     events: Promise.resolve([]),
   };
-  /** The window and the result of the last call of `recent`. The next call reuses them. */
+  /**
+   * The window and the events of the last call of `recent`. The next call reuses them if its window continues
+   * this window.
+   */
   #recent: {
     readonly window: Window;
     readonly events: readonly PrintedEvent[];
@@ -235,7 +238,7 @@ export class Compliance {
       for (const event of await this.#eventsOf(minute))
         if (event.at >= from && event.at < to)
           for (const listener of this.#listeners) listener(event);
-      // A new listener may have set a later time during the wait.
+      // During the wait, a new listener may have set `#reached` to a later time.
       this.#reached = Math.max(this.#reached, to);
     }
   }

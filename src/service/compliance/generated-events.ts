@@ -40,7 +40,7 @@ const KINDS = [
   ['user_withheld_flat', 3],
 ] as const;
 const USER_KINDS = ['user_delete', 'user_protect', 'user_suspend'] as const;
-/** For each kind that can be undone, the kind that undoes it. Half of such events are undone. */
+/** For each kind of event that can be undone, the kind that undoes it. Half of these events are undone. */
 const UNDO_KINDS = {
   drop: 'undrop',
   user_delete: 'user_undelete',
@@ -113,9 +113,9 @@ export class GeneratedEvents {
           .filter(event => Math.floor((event.at - at) / 1000) * 1000 === delay)
           .map(event => ({ ...event, country }))[0];
       };
-      // Before a post is read, it is unknown whether it is a retweet, so `wanted` assumes that it is. This is
-      // safe, because every kind of event of a retweet can be undone. The check therefore covers the times of
-      // the event and of the event that undoes it.
+      // Whether a post is a retweet is unknown until the post is read, so `wanted` assumes that it is. Every
+      // event of a retweet can be undone. The check therefore covers the time of the event, and the time at
+      // which it may be undone.
       const wanted = ({ id, at }: SortKey) => eventAfterDelay(id, at, true) !== undefined;
       for await (const { posts } of archive.scan(posted, { wanted, signal }))
         for (const { at, id, activity } of posts) {

@@ -77,8 +77,8 @@ export class InjectedEvents {
   }
 
   /**
-   * Returns the id of the newest post of a user whose location was removed by a time; `undefined` if no post has
-   * lost its location.
+   * Returns the id up to which the posts of a user had lost their locations at the time `asOf`; `undefined`
+   * if no post had lost its location.
    */
   scrubbedUpTo(userId: string, asOf: number): bigint | undefined {
     const [newest] = (this.#scrubs.get(userId) ?? [])
@@ -93,8 +93,8 @@ export class InjectedEvents {
   }
 
   /**
-   * Returns whether a post or user is hidden at a time. There can be several reasons, and each has a separate
-   * event that undoes it.
+   * Returns whether a post or user is hidden at a time. There can be several reasons at once. Each reason
+   * needs a separate event that undoes it.
    */
   hides(kind: 'post' | 'user', id: string, asOf: number): boolean {
     const reasons = new Set<string>();

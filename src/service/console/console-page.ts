@@ -102,13 +102,13 @@ export interface ConsolePage {
   readonly pattern: string;
   readonly section: keyof typeof SECTIONS;
   /**
-   * Whether the content changes without user input, so that the page offers to reload it. Such a page must not
-   * have fields to type in.
+   * Whether the content changes without user input. The page then has links that reload it, once or every few
+   * seconds. It must have no fields to type in, because a reload would clear them.
    */
   readonly isLive?: boolean;
-  /** Whether visitors can read the page without signing in. If the service has a token, they must always sign in. */
+  /** Whether visitors can read the page without signing in, unless the service has a token. */
   readonly isPublic?: boolean;
-  /** @param typed The values of a form on the page, if the form was refused. Its fields show them again. */
+  /** @param typed The values of a form that was refused. The form on the page shows them again. */
   show(visit: Visit, typed?: URLSearchParams): PageContent | Promise<PageContent>;
   act?(visit: Visit, form: URLSearchParams): FormResult | Promise<FormResult>;
 }

@@ -136,7 +136,7 @@ async function respond(
   }
 }
 
-/** @param refused The form to show again, with the typed values. */
+/** @param refused If set, the page shows this refused form again, with the values that the user typed. */
 async function answer(
   page: ConsolePage,
   incoming: RequestContext,

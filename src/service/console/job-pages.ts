@@ -292,8 +292,8 @@ function quoteFacts(quote: Quote): Html {
 }
 
 /**
- * Formats a quoted number of posts, which is an order of magnitude, as a range. A quote of 100 means any
- * number below 1,000.
+ * Formats a quote as a range of numbers of posts. A quote is only an order of magnitude: 100 means any number
+ * below 1,000.
  */
 function estimatedPosts(quoted: number): string {
   const end = 10 ** String(quoted).length;

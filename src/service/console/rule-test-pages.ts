@@ -106,8 +106,8 @@ function explained(rule: string, activity: Activity, product: RuleProduct) {
 }
 
 /**
- * Returns the typed post, given as JSON or as plain text. Missing fields are added, as for the `posts`
- * option.
+ * Returns the post that the visitor has typed, as JSON or as plain text. Missing fields are added, as for the
+ * option `posts`.
  */
 function activityOf(text: string, { context }: Visit): Activity {
   const isJson = /^\s*[{[]/.test(text);

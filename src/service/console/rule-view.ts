@@ -28,8 +28,7 @@ export function problemsView(
 }
 
 /**
- * Renders the sentences of a problem. Between them, the rule and its carets are shown in lines that must not
- * wrap.
+ * Renders a problem: its sentences, and between them the rule with its carets, in lines that must not wrap.
  */
 function problemView(rule: string, problem: Problem): Html {
   const [what, ...rows] = renderProblem(rule, problem).split('\n');

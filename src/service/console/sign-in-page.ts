@@ -96,8 +96,9 @@ ${hasToken ? secretField('token', 'Token', problem) : signInFields(['email', 'Em
  */
 function consoleAddress(next: string | null): string {
   if (next === null || !/^\/console(?:\/[\w/%.:-]*)?(?:\?[!-~]*)?$/.test(next)) return CONSOLE_HOME;
-  // Browsers resolve `..` even if it is percent-encoded, but Node's `URL` does not resolve it in
-  // `/.x/..`.
+  // Refuses the path segments `.` and `..`, also if they are percent-encoded, because browsers resolve them
+  // and could leave `/console`. Node's `URL` is not used for this, because it does not resolve `..` in
+  // `/console/.x/..`.
   const [path = ''] = next.split('?');
   return /\/(\.|%2e){1,2}(\/|$)/i.test(path) ? CONSOLE_HOME : next;
 }

@@ -27,8 +27,8 @@ export interface Addresses {
   /** The URL of the status page, `{status_url}` in the service's documentation. */
   readonly statusUrl: string;
   /**
-   * The id by which a checkpoint recognises the posts of this service. `undefined` if the caller passed its
-   * own `Archive`.
+   * Identifies the posts of this service in checkpoints. Its URL would not identify them, because a local
+   * service gets a different port at each start. `undefined` if the caller passed its own `Archive`.
    */
   readonly localService: string | undefined;
   readonly account: string;

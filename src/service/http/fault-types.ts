@@ -10,7 +10,7 @@ interface Hits {
 interface Aim extends Hits {
   /**
    * Hits only requests of this family of endpoints. If absent, hits all requests except requests to the
-   * control path and the pages. A fault of a stream can only name `replay` or `compliance`.
+   * control path and to the pages of the console. A fault of a stream can only name `replay` or `compliance`.
    */
   readonly endpoint?: Endpoint | undefined;
   /** Hits only requests whose path and query contain this string. */
@@ -83,13 +83,13 @@ export interface JobFailureFault extends JobAim {
 /** A job is delivered, but the data of some minutes may be incomplete. */
 export interface SuspectMinutesFault extends JobAim {
   readonly kind: 'suspect-minutes';
-  /** The minutes as `YYYYMMDDHHMM`. Only minutes in the job's window count. */
+  /** The minutes as `YYYYMMDDHHMM`. Minutes outside the job's window are ignored. */
   readonly minutes: readonly string[];
 }
 
 /**
- * The totals of a delivered job are wrong. These numbers are added to the totals in the listing of results or
- * in the job.
+ * A delivered job reports wrong totals. Each member of this fault is added to the total of the same name. The
+ * job has the total `activityCount`, and the list of its result files has the other two totals.
  */
 export interface WrongTotalsFault extends JobAim {
   readonly kind: 'wrong-totals';
@@ -104,8 +104,8 @@ export interface ContentCutFault extends Aim {
   /** The number of complete messages before the cut. Heartbeats do not count. */
   readonly afterMessages: number;
   /**
-   * The position of the cut: in the middle of the next message, inside a multi-byte character of it, or
-   * before it (the default).
+   * The position of the cut: in the middle of the next message (`message`), inside a multi-byte character of
+   * the next message (`character`), or before the next message (`boundary`, the default).
    */
   readonly within?: 'message' | 'character' | 'boundary' | undefined;
   /**
@@ -126,7 +126,7 @@ export interface MinutesFailedFault extends Aim {
   readonly kind: 'minutes-failed';
   /** The minutes as `YYYYMMDDHHMM`. */
   readonly minutes: readonly string[];
-  /** Which messages of these minutes are still delivered: none (the default), or every second one. */
+  /** Which messages of `minutes` are still delivered: none (the default), or every second one. */
   readonly deliver?: 'none' | 'part' | undefined;
 }
 

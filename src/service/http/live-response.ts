@@ -18,7 +18,7 @@ export interface LiveResponseOptions {
   readonly signal: AbortSignal;
   /** Creates the last message for a consumer that cannot keep up. */
   farewell(): Uint8Array;
-  /** Called when the farewell message is queued. */
+  /** Called when the message of `farewell` is queued. */
   onOverflow(): void;
   readonly cut?: ContentCutFault | undefined;
   onCut?(): void;
@@ -177,7 +177,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
     else this.fail(new StreamCutError(end));
   }
 
-  /** Removes some of the waiting messages and returns their compressed bytes. */
+  /** Removes waiting messages, up to about `BATCH_BYTES`, and returns their compressed bytes. */
   #take(): Buffer {
     const keepsUp = this.#backlog <= BATCH_BYTES;
     let taken = 0;

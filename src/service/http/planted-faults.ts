@@ -76,7 +76,7 @@ export class Faults {
     if (id !== undefined) this.#effects.set(id, this.effects(id) + 1);
   }
 
-  /** @internal Returns the faults that can still hit, for `replace`. */
+  /** @internal Returns the faults that can still hit. `replace` restores them. */
   kept(): readonly KeptFault[] {
     return this.#planted.map(({ fault, skip, left, hits }) => ({
       fault: { ...fault, skip, times: Number.isFinite(left) ? left : 'always' },
@@ -157,7 +157,7 @@ export class Faults {
   }
 }
 
-/** The kinds whose effect depends on the body. The code that sends the body counts their effects. */
+/** The kinds whose effect depends on the body. The code that sends the body calls `tookEffect` for them. */
 const DEPENDS_ON_BODY: readonly Fault['kind'][] = ['cut', 'stall', 'flip', 'content-cut'];
 
 function isOfKind<Kind extends Fault['kind']>(fault: Fault, kind: Kind): fault is OfKind<Kind> {

@@ -119,7 +119,10 @@ export class RateWindow {
     if (index !== -1) this.#times.splice(index, 1);
   }
 
-  /** Removes times outside of the window. Times can be in the future if the clock was set back. */
+  /**
+   * Removes the times of requests that no longer count. Also removes times in the future, which occur if the
+   * clock was set back.
+   */
   #forget(now: number): void {
     const { perMs, byDay } = this.rate;
     const start = byDay ? floorTo(DAY, now) - 1 : now - perMs;

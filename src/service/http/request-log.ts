@@ -87,7 +87,10 @@ const MAX_ADDRESS_LENGTH = 300;
 
 /** The last 500 requests, except requests for pages of the console. */
 export class RequestLog {
-  /** The totals of all requests except requests to pages and the control path. */
+  /**
+   * The numbers of requests, posts, jobs and stream connections. Requests for pages of the console and for
+   * URLs that control the service are not counted.
+   */
   readonly totals: MinuteTotals;
   #requests: LoggedRequest[] = [];
   #lastNumber = 0;
@@ -191,8 +194,7 @@ export class MinuteTotals {
   add(what: keyof OverviewTotals, count = 1): void {
     const minute = floorTo(MINUTE, this.#now());
     const none = (): OverviewTotals => ({ requests: 0, posts: 0, jobs: 0, connections: 0 });
-    // Minutes outside of the last hour are removed. After a move of the clock, they may be older or in the
-    // future.
+    // Removes minutes that are not in the last hour. If the clock was moved, they may also be in the future.
     if (!this.#minutes.has(minute))
       for (const other of this.#minutes.keys())
         if (other > minute || other <= minute - HOUR) this.#minutes.delete(other);

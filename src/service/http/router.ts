@@ -73,8 +73,8 @@ export interface Route extends RouteFamily {
 }
 
 /**
- * Answers the requests that have one method and one pattern. `parts` is the value that `enter` of `routesOf`
- * has returned.
+ * Handles the requests with one method and one path pattern. `parts` is the result of the function `enter`
+ * that was passed to `routesOf`.
  */
 export type Handler<Parts> = (
   incoming: RequestContext,

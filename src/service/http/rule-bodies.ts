@@ -62,8 +62,8 @@ export function rejected(checked: readonly RuleOutcome[]): readonly RuleOutcome[
 }
 
 /**
- * Prints the outcomes as JSON, with the numbers of rules that are done and not done. The last parameter has
- * the names of these two numbers.
+ * Prints the outcomes as JSON. `done` and `undone` are the names of two counts: the rules that were
+ * processed, and the rules that were not.
  */
 export function outcomesText(
   outcomes: readonly RuleOutcome[],

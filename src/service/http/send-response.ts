@@ -86,7 +86,7 @@ export function* blocksOf(pieces: Iterable<Uint8Array>): Generator<Buffer> {
   if (bytes > 0) yield Buffer.concat(block, bytes);
 }
 
-/** Thrown by a live stream to end the connection without the end of the HTTP message. */
+/** Thrown by a live stream to close or reset the connection before the HTTP message is complete. */
 export class StreamCutError extends Error {
   readonly how: 'reset' | 'close';
 
@@ -163,8 +163,8 @@ async function sendWithFault(
   }
   // If the body is shorter than the fault's offset, a cut or stall happens at the end of the body.
   if (!isDone && fault.kind !== 'flip') {
-    // A client that has got `Content-Length` already has the whole message. Without this header, the fault
-    // still changes something: the client does not see that the message is complete.
+    // A cut or stall after the whole message takes effect only without `Content-Length`: the client does not
+    // see that the message is complete. With that header, it knows that it has the whole message.
     if (hidesEnd(fault) && !response.hasHeader('content-length')) tookEffect();
     if (fault.kind === 'cut') return cut(response, fault.end);
     await stall(signal, fault.forMs);
@@ -211,7 +211,7 @@ export async function cut(response: ServerResponse, end: CutFault['end'] = 'rese
     return;
   }
   const { socket } = response;
-  // A reset drops queued bytes, so wait until the written bytes have left the process.
+  // A reset drops bytes that are still queued, so this waits until the written bytes have left the process.
   while (socket !== null && socket.writableLength > 0 && !socket.destroyed) await setImmediate();
   await setTimeout(5);
   if (end === 'reset') socket?.resetAndDestroy();

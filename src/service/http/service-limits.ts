@@ -84,8 +84,8 @@ export type Limits = Readonly<typeof STRICT>;
 const RELAXED: Limits = { ...STRICT, ...lifted(STRICT) };
 
 /**
- * The option `limits`. `strict` has the limits of the real service. `relaxed` has the same limits, but no
- * rates. An object changes some of the limits of the real service.
+ * The option `limits`. `strict` has the limits of the real service. `relaxed` has the same limits, except
+ * that no rate is limited. An object changes some of the limits of the real service.
  */
 export type LimitsOption = 'strict' | 'relaxed' | Partial<Limits>;
 
@@ -112,8 +112,8 @@ export function limitsOf(option: LimitsOption): Limits {
 }
 
 /**
- * The rates by which a client limits its requests, for each family of requests. An entry is the name of a
- * rate. A second string restricts the rate to one kind of request, such as `change`.
+ * For each family of requests, the rates to which a client limits itself. Each entry starts with the name of
+ * a rate. A second string, such as `change`, means that the rate applies only to requests of that kind.
  */
 const CLIENT_RATES = {
   search: [['searchRate']],

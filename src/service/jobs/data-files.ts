@@ -159,7 +159,9 @@ export function localName(job: JobRecord, segment: number): string {
   return `${snapshotOf(job)}_${segmentPath(segment).replaceAll('/', '_')}`;
 }
 
-/** Returns the name of the job's snapshot in paths, such as `20130722-20130723_eff5t4me1j`. */
+/**
+ * Returns the name of a job in the paths and names of its data files, such as `20130722-20130723_eff5t4me1j`.
+ */
 function snapshotOf({ from, to, uuid }: JobRecord): string {
   const day = (ms: number) => formatTimestamp(ms).slice(0, 8);
   return `${day(from)}-${day(to)}_${uuid}`;

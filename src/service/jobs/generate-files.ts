@@ -55,7 +55,7 @@ export async function generateFiles(job: JobRecord, options: GenerateFilesOption
       for await (const { segment, posts } of archive.scan({ from, to: job.to }, { signal })) {
         const matched = await matchAll(matcher, posts, signal);
         await writing;
-        // Not awaited here, so that posts are matched for the next file while the disk syncs this one.
+        // Not awaited here. The posts for the next file can then be matched while the disk syncs this file.
         if (matched.length > 0) writing = write(segment, matched);
         writing.catch(() => {});
         onProgress((segment + SEGMENT - job.from) / (job.to - job.from));

@@ -2,9 +2,9 @@ import { setTimeout } from 'node:timers/promises';
 import type { Clock } from '../clock.js';
 
 /**
- * Tracks whether any task is busy. A task that waits for the clock, a semaphore or a customer is not busy. It
- * is busy again from the moment when it is woken. Therefore, a caller that moves the clock and then calls
- * `settled` waits for the work that the move has caused.
+ * Tracks whether any task is busy. A task is not busy while it waits for an event, such as an instant of the
+ * clock or the customer's decision about a quote. The event makes the task busy immediately. A caller
+ * can therefore advance the clock and then call `settled` to wait until all woken tasks are idle again.
  */
 export class IdleTracker {
   readonly #clock: Clock;

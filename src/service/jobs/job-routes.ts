@@ -35,7 +35,8 @@ import {
 import { type KeptJob, ServiceJobs } from './service-jobs.js';
 
 /**
- * The endpoints of historical jobs. Without a token, a separate server on another port sends the data files.
+ * The endpoints of historical jobs. If the service has no token, a separate server on another port sends the
+ * data files.
  */
 export class JobEndpoints {
   readonly context: ServiceContext;
@@ -72,8 +73,8 @@ export class JobEndpoints {
 
   /**
    * Whether the service itself sends the data files, instead of a server on another port. A service with a
-   * token may run in a container, and clients outside of it use a different address. Only the address in
-   * their requests is known to work, so data files must have this address, too.
+   * token may run in a container, and clients outside of it use a different address. Only the address to
+   * which they send their requests is known to work, so the URLs of data files must have the same address.
    */
   get #hasOneOrigin(): boolean {
     return this.context.settings.token !== undefined;
@@ -90,8 +91,8 @@ export class JobEndpoints {
   }
 
   /**
-   * Loads the stored jobs. `replace` also calls this if the service was not started, because it must remove
-   * the jobs from the state folder.
+   * Loads the stored jobs when the service starts. `replace` may load them earlier, to remove them from the
+   * state folder.
    */
   #load(): Promise<void> {
     this.#loaded ??= this.#reading.then(() => this.jobs.open());
@@ -203,8 +204,7 @@ const create: Handler<JobParts> = async ({ request }, { access: { context, jobs 
   const { outcomes, rules } = await checkJobRules(job.rules);
   if (rules === undefined) return textResponse(400, invalidView(job, outcomes, address, now));
   await checkFormat(context, job.format);
-  // The limits are checked again, because other creates may have finished while the archive was
-  // opened.
+  // The limits are checked again, because other requests may have created jobs while the archive was opened.
   checkCreations();
   if (hasTitle(job.title)) throw new HttpProblem(400, titleTaken(job.title));
   const runner = await jobs.create(job, rules);

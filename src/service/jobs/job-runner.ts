@@ -36,7 +36,7 @@ export class JobRunner {
   /** The completed fraction of the state's work, 0 to 1. */
   #progress = 0;
   #queued = false;
-  /** The decision that is being stored; absent if there is none. */
+  /** The running write of the decision to accept or reject the job; absent if no such write is running. */
   #deciding: Promise<void> | undefined;
   #semaphore: Semaphore | undefined;
   #wakeDecided: (() => void) | undefined;
@@ -54,7 +54,7 @@ export class JobRunner {
     return this.#job;
   }
 
-  /** Whether the job waits until another job releases the semaphore. */
+  /** Whether the job waits for the semaphore, which another job holds. */
   get queued(): boolean {
     return this.#queued;
   }
@@ -87,7 +87,8 @@ export class JobRunner {
    * decision is stored.
    */
   async decide(status: 'accepted' | 'rejected', by: string): Promise<boolean> {
-    // Another decision takes effect only once it is stored. If that fails, this one may take effect.
+    // Waits until an earlier decision is stored, because it takes effect only then. If storing it fails, this
+    // decision may take effect.
     while (this.#deciding !== undefined) await this.#deciding.catch(() => {});
     const quoted = this.#job;
     const now = this.#now;
@@ -217,8 +218,8 @@ export class JobRunner {
     }
     const workMs = Math.ceil(performance.now() - startedAt);
     if (change !== undefined) await idle.waitUntil(due, signal);
-    // If a test has moved the clock far ahead, the state still ends when it would have ended without the
-    // move. The end is never later than the current time.
+    // The state ends when its dwell time and its work are over, even if a test has moved the clock far ahead.
+    // The end is never in the future.
     const end = Math.max(since, Math.min(this.#now, Math.max(due, since + workMs)));
     const result = this.#fails(phase, end, change === undefined) ?? change?.(end);
     this.#semaphore?.release(end);
@@ -226,7 +227,9 @@ export class JobRunner {
     return result as JobChange;
   }
 
-  /** Returns the transition to `failed`, if a fault is planted for the phase or its work has failed. */
+  /**
+   * Returns the transition to `failed` if a planted fault matches this job and phase, or if `failed` is true.
+   */
   #fails(phase: JobPhase, since: number, failed = false): JobChange | undefined {
     const { faults } = this.#dependencies.context;
     const planted = faults.matchJob(
@@ -285,7 +288,8 @@ export class Semaphore {
   }
 
   /**
-   * Calls `acquired` with the time of the acquisition. The call is synchronous if the semaphore is free.
+   * Calls `acquired` with the time at which the caller gets a free place. Calls it immediately if a place is
+   * free, otherwise during a later `release`.
    *
    * @param at The time of the request.
    */

@@ -45,8 +45,9 @@ const TAG =
   '\\p{L}\\p{M}\\p{Nd}_\u200c\u200d\ua67e\u05be\u05f3\u05f4\uff5e\u301c\u309b\u309c\u30a0\u30fb\u3003\u0f0b\u0f0c\u00b7';
 
 /**
- * Matches hashtags. Variation selectors (`\ufe0e`, `\ufe0f`) are marks, and marks can be part of a tag. A
- * variation selector before a tag, however, belongs to an emoji. After `#`, it turns the sign into an emoji.
+ * Matches hashtags. A variation selector (`\ufe0e`, `\ufe0f`) is a mark, and a tag may contain marks. Before
+ * `#`, however, a selector belongs to an emoji, so a tag can follow it. A `\ufe0f` after `#` turns `#` into
+ * an emoji, so no tag starts there.
  */
 const HASHTAG = new RegExp(
   `(?<=^|\ufe0e|\ufe0f|[^&${TAG}])[#＃](?!\ufe0f|\u20e3)(?=[${TAG}]*[\\p{L}\\p{M}])[${TAG}]+(?![${TAG}#＃]|://)`,

@@ -65,7 +65,7 @@ function oneBlock(posts: Posts, format: Format): BlockStore {
 }
 
 /**
- * Creates a block of posts. A search tests every post for a term, because there are only a few posts.
+ * Creates a block of posts. To find a term, every post is tested, because there are only a few posts.
  *
  * @param posts The posts, newest first.
  */
@@ -85,7 +85,7 @@ function blockOf(posts: readonly PostInFormat[]): Block {
 }
 
 export function joinedArchive(exact: PostsArchive, archive: Archive): Archive {
-  /** For the id of each added post, whether the other archive has a post with the same id. */
+  /** For the id of each added post, whether `archive` has a post with the same id. */
   const known = new Map<string, boolean>();
 
   const has = async (query: ArchiveQuery, at: number, signal: AbortSignal | undefined) => {
@@ -95,9 +95,9 @@ export function joinedArchive(exact: PostsArchive, archive: Archive): Archive {
   };
 
   /**
-   * Returns how the added posts of a window change the counts of the other archive. If the other archive has
-   * a post with the same id, only the added post is counted. Also returns the part of the window that was
-   * read before the deadline.
+   * Returns how the added posts of a window change the counts of `archive`. If `archive` has a post with the
+   * same id, only the added post is counted. Also returns the part of the window that was read before the
+   * deadline.
    */
   const changesOf = async (
     rule: ArchiveQuery,
@@ -194,8 +194,8 @@ export function joinedArchive(exact: PostsArchive, archive: Archive): Archive {
 }
 
 /**
- * Removes duplicates from sorted posts. If posts of both archives have the same id, the added post is first,
- * so it is kept.
+ * Removes duplicates from the sorted posts of both archives. If an added post and a post of the other archive
+ * have the same id, the added post comes first, so it is kept.
  */
 function distinct(posts: readonly ArchivedPost[]): readonly ArchivedPost[] {
   return posts.filter((post, i) => posts[i - 1]?.id !== post.id);

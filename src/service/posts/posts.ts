@@ -35,8 +35,8 @@ interface AddedPost extends ContainedPost {
   readonly given: string | NewPost;
   readonly at: number;
   /**
-   * The format of a post given as exact JSON. Absent for a post that the service has completed, which exists
-   * in both formats.
+   * The format of a post that was given as exact JSON. `undefined` for any other post, because the service
+   * can print it in both formats.
    */
   readonly format: Format | undefined;
   in(format: Format): PostInFormat;
@@ -126,14 +126,14 @@ export class Posts {
       .map(({ activity }) => activity);
   }
 
-  /** Removes all added posts without events, as if they had never been posted. */
+  /** Removes all added posts, as if they had never been posted. Sends no compliance events. */
   clear(): void {
     this.#added = new Map();
     this.#deleted = new Set();
     this.#sorted = {};
   }
 
-  /** @internal Returns the state of the posts for `replace`. */
+  /** @internal Returns the added posts and the deleted ids, so that `replace` can restore them. */
   kept(): KeptPosts {
     return {
       posts: [...this.#added.values()].map(({ given }) => given),

@@ -147,7 +147,7 @@ export function secondOf(activity: Activity): number {
   return floorTo(SECOND, activity.postedAt.getTime());
 }
 
-/** Returns the JSON of an object, with the exact digits of its ids. */
+/** Returns the JSON of a value, with all digits of its ids. `at` names the value in error messages. */
 function exactJson(value: unknown, at: string): string {
   if (Array.isArray(value)) return `[${value.map((item, i) => exactJson(item, `${at}[${i}]`))}]`;
   if (typeof value === 'bigint') return String(value);
@@ -161,8 +161,8 @@ function exactJson(value: unknown, at: string): string {
 }
 
 /**
- * Restores the digits of an id that `JSON.parse` has rounded. They are in the member of the same name with
- * `_str` at its end.
+ * Returns the JSON of a member. If it is an id that `JSON.parse` has rounded, takes the exact digits from the
+ * member with the same name plus `_str`.
  */
 function exactMember(
   value: Readonly<Record<string, unknown>>,

@@ -81,7 +81,7 @@ function pageOf(handle: string, id: string): string {
   return `http://twitter.com/${handle}/statuses/${id}`;
 }
 
-/** A text as the JSON of a post contains it: escaped, with its entities. */
+/** A string as it appears in the JSON of a post: escaped, with its entities. */
 interface ShownText {
   readonly text: string;
   readonly entities: readonly ShownEntity[];

@@ -20,7 +20,7 @@ import {
 type StreamType = PostStream | 'compliance';
 
 const TYPES: Readonly<Record<string, StreamType>> = {
-  // `rulestream` is a placeholder for the product's name, `powertrack`; both are accepted.
+  // Requests may name this stream by the product's name, `powertrack`, or by the placeholder `rulestream`.
   rulestream: 'rulestream',
   powertrack: 'rulestream',
   sample10: 'sample10',
@@ -93,8 +93,7 @@ const connect: Handler<AcceptedReplay> = (incoming, accepted) => {
     } finally {
       logEnd(end);
     }
-    // A client may change the rules as soon as it sees the end of the replay. Therefore, the rules are
-    // released before that.
+    // A client may change the rules as soon as the response ends, so the rules are released before that.
     release();
   };
   const stream = streamConnection(incoming, context, settings.streamLabel, feed);

@@ -70,7 +70,7 @@ const add: Handler<RuleParts> = async ({ request }, { rules, clock, limits, chec
   const invalid = rejected(await checkRuleSyntax(requested, 'replay'));
   if (invalid !== undefined)
     return { status: 422, body: bytesOf(outcomesText(invalid, clock.now())) };
-  // This is checked again, because a replay may have connected while the syntax was checked.
+  // Checks again that no replay is connected, because one may have connected while the syntax was checked.
   rules.checkIdle();
   const added = await rules.add(requested);
   return { status: 201, body: bytesOf(outcomesText(added, clock.now())) };

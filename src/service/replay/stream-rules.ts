@@ -13,7 +13,10 @@ type MissingRule = RequestedRule | Pick<KnownRule, 'id'>;
 
 /** The rules of the replay stream. Values are unique, and rules are in the order of their creation. */
 export class StreamRules extends StoredMap<KnownRule, StoredRules> {
-  /** Contains an object for each open replay that uses the rules. */
+  /**
+   * One object for each open replay that uses the rules. While there is any, rules cannot be added or
+   * deleted.
+   */
   readonly connected = new Set<object>();
   readonly #clock: Clock;
   #lastId = MIN_ID;

@@ -22,8 +22,7 @@ interface Profile {
 
 /**
  * Finds the author atoms that have a search term. An author atom is a number for an author in one relation to
- * a post. A search passes over the authors, because collecting the terms of 40,000 authors takes longer than
- * most counts.
+ * a post. Does not collect the terms of all 40,000 authors, which would take longer than most counts.
  */
 export class AuthorAtoms {
   readonly #authors: SampleAuthors;
@@ -123,8 +122,8 @@ const RETWEET_TERMS = termsOf({
 });
 
 /**
- * For each relation of a post to an author: the search terms that all authors have in common, and the atom of
- * author 0.
+ * For each relation of a post to an author: `first` is its atom for author 0, to which the index of an author
+ * is added. `terms` are the search terms that it has for every author.
  */
 const RELATIONS = [
   { first: MENTIONS, terms: termsOf({ mentions: [NOBODY] }) },

@@ -18,8 +18,9 @@ export class Random {
   }
 
   /**
-   * Returns 32 random bits, as a signed integer. A post takes about 30 random numbers, and V8 allocates memory for
-   * each larger or fractional number that a function returns. The methods below therefore call only `next`.
+   * Returns 32 random bits, as a signed integer. V8 allocates memory for each larger or fractional number
+   * that a function returns, and a post takes about 30 random numbers. The methods below therefore call
+   * `next` instead of `unit`.
    */
   next(): number {
     const a = this.#a;

@@ -24,8 +24,8 @@ export interface EntityRange {
   /** The link to the full text, at the end of a truncated text. */
   readonly cutLink?: TrailingLink | undefined;
   /**
-   * Whether the JSON of a link includes the title and description. `activity_streams` has them in
-   * `gnip.urls`.
+   * Whether each link has an object `unwound` that describes the linked page. The format `activity_streams`
+   * has `gnip.urls` instead.
    */
   readonly unwound: boolean;
 }
@@ -95,7 +95,7 @@ export function renderExtendedEntities(
   return `{"media":[${all.join(',')}]}`;
 }
 
-/** Prints `gnip.urls`, with titles and descriptions of linked pages. */
+/** Returns the JSON of `gnip.urls`: each link with the title of its page. `undefined` without links. */
 export function renderLinkedPages(
   draft: SampleDraft,
   text: SampleText,

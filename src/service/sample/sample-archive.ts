@@ -39,7 +39,7 @@ import { PLACES, type SamplePlace } from './sample-vocabulary.js';
 import { SampleWords } from './sample-words.js';
 
 export interface SampleArchiveOptions extends SampleOptions {
-  /** Returns the current time in epoch milliseconds. Later posts do not exist. */
+  /** Returns the current time in epoch milliseconds. The archive has no posts after this time. */
   now(): number;
 }
 
@@ -211,7 +211,7 @@ class SampleBlock implements Block, BlockDetails {
 
   /**
    * Adds the posts of an author. Generates only the head of each post (its author, kind and time), which
-   * takes a fraction of the time that an index takes.
+   * takes a fraction of the time that building an index would take.
    */
   #addPostsOf(name: string, found: DocumentSet): void {
     const author = this.#sample.terms.authorOf(name);

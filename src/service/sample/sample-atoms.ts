@@ -2,8 +2,9 @@ import { AUTHORS } from './sample-authors.js';
 import { FRAGMENTS, fragmentKey, MENTION } from './sample-fragments.js';
 import { LANGUAGES, PLACES, SOURCES } from './sample-vocabulary.js';
 
-// An atom is a number for one property of a post. The lowest numbers are the keys of text fragments. The next
-// numbers are authors, by their relation to the post. The highest numbers are all other properties.
+// An atom is a number for one property of a post. The atoms below `FRAGMENTS` are keys of text fragments,
+// such as mentions. The next ranges have one atom for each author: `FROM + 5` is for posts from author 5. All
+// other properties have higher atoms.
 export const FROM: number = FRAGMENTS;
 export const MENTIONS: number = fragmentKey(MENTION, 0);
 export const TO: number = FROM + AUTHORS;
@@ -45,7 +46,10 @@ export class AtomSet {
   }
 }
 
-/** A list of atoms. Its buffer is reused for the posts of the next block. */
+/**
+ * A list of atoms, which are numbers for properties of posts. Its buffer is reused for the next block of
+ * posts.
+ */
 export class AtomList {
   #atoms = new Int32Array(8192);
   length = 0;

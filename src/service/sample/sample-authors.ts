@@ -20,7 +20,7 @@ export interface SampleAuthor {
   readonly url: string | null;
   /** The location in the profile: often a city, sometimes a joke, sometimes empty. */
   readonly location: string | null;
-  /** The city that the service recognises in the location. */
+  /** The city in `location`, if the service recognises it. */
   readonly home: SamplePlace | undefined;
   /** The index of the place from which the author posts. */
   readonly city: number;
@@ -96,8 +96,8 @@ export class SampleAuthors {
   }
 
   /**
-   * Returns whether a handle may contain a word. `true` may be wrong; `false` is always right. A search for a
-   * word that no handle contains therefore rarely has to create all handles.
+   * Returns whether a handle may contain a word. `false` is always right; `true` may be wrong. Most searches
+   * for a word that no handle contains can thus end without creating all handles.
    */
   static mayHaveWord(word: string): boolean {
     return /\d$/.test(word) || FIRST_WORDS.has(word);

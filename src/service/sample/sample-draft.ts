@@ -131,7 +131,10 @@ const SYMBOLS = Date.UTC(2012, 6, 31);
 const VIDEOS = Date.UTC(2015, 0, 27);
 /** Since this day, a post may have more than 140 characters. Its `text` is truncated. */
 export const LONG_TEXTS = Date.UTC(2017, 10, 7);
-/** Since this day, posts contain the titles and descriptions of linked pages, and topics of influence. */
+/**
+ * Since this day, posts contain the titles and descriptions of linked pages, and the topics in which their
+ * authors have influence.
+ */
 export const ENRICHED = Date.UTC(2016, 6, 29);
 
 /**
@@ -153,8 +156,8 @@ const HOURS = [
 ];
 
 /**
- * Generates the posts of one seed, as drafts that are not printed yet. Each minute is independent of all
- * others, and nothing is stored.
+ * Generates drafts of posts from a seed. The posts of a minute are always the same, in whatever order minutes
+ * are generated.
  */
 export class SampleDrafts {
   readonly authors: SampleAuthors;
@@ -162,7 +165,10 @@ export class SampleDrafts {
   readonly #seed: Seed;
   readonly #postsPerMinute: number;
   readonly #random = new Random();
-  /** The last popular posts, which many other posts refer to. Each is at the index `placeOf(minute)`. */
+  /**
+   * The last popular posts, which many other posts refer to. A post is at the index `placeOf(minute)`, by the
+   * minute in which it was posted.
+   */
   readonly #heads = new Array<SampleHead | undefined>(CACHED_POSTS);
   readonly #drafts = new Array<SampleDraft | undefined>(CACHED_POSTS);
 
@@ -270,8 +276,8 @@ export class SampleDrafts {
   }
 
   /**
-   * Creates an edit: the edited post with a remark added. If this is too long, removes the remark and the
-   * last fragment of the edited text.
+   * Creates an edit: the edited post with a remark added. If the text is then too long, removes the remark
+   * and the last fragment of the edited text.
    */
   #edit(head: SampleHead, edited: SampleDraft, random: Random): SampleDraft {
     const { language } = edited;
@@ -282,9 +288,9 @@ export class SampleDrafts {
   }
 
   /**
-   * Returns the head of the post to which a post of this minute refers. It is up to about 6 hours older, or
-   * 28 minutes for an edit. Half of the posts refer to a popular post, except for edits. If the chosen post
-   * is a retweet, returns the retweeted post.
+   * Returns the head of the earlier post to which a post of this minute refers. The earlier post is up to
+   * about 6 hours older, or 28 minutes for an edit. Half of the posts refer to a popular post, except for
+   * edits. If the chosen post is a retweet, returns the retweeted post.
    */
   #targetOf(kind: SampleKind, minute: number, back: number, which: number): SampleHead | undefined {
     const span = kind === 'edit' ? 28 : 360;
@@ -327,8 +333,8 @@ export class SampleDrafts {
     if (random.chance(isWordless ? PERCENT.linkIfWordless : PERCENT.link))
       parts.push(fragmentKey(LINK, random.skewed(LINKS)));
     if (parts.length === body) parts.push(fragmentKey(EMOTION, random.below(EMOJI.length)));
-    // The limit was 140 characters before it became 280. Links to media and to a quoted post took 24 of them
-    // each, which left 92 for the text.
+    // Posts were limited to 140 characters, and later to 280. Within the 140, links to media and to a quoted
+    // post took 24 characters each, so words could take 92.
     const limit = head.at >= LONG_TEXTS ? 280 : 92;
     let sentence = end;
     while (this.fragments.lengthOf(parts) > limit)

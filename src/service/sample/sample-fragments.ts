@@ -66,7 +66,10 @@ const SUBJECTS = [
 const FIRST_KEYS = SUBJECTS.map((_, kind) =>
   SUBJECTS.slice(0, kind).reduce((sum, count) => sum + count, 0),
 );
-/** The number of fragment keys. It is small enough for arrays that have an element for each key. */
+/**
+ * The number of possible fragments. Their keys are the integers below this number, which is small enough for
+ * an array with an element for each key.
+ */
 export const FRAGMENTS: number = SUBJECTS.reduce((sum, count) => sum + count, 0);
 
 export const fragmentKey = (kind: number, of: number): number => (FIRST_KEYS[kind] as number) + of;
@@ -88,8 +91,8 @@ export const remarkKey = (language: number, remark: number) =>
   fragmentKey(REMARK, language * 32 + remark);
 export const leadKey = (language: number, lead: number) => fragmentKey(LEAD, language * 32 + lead);
 /**
- * Returns the key of the fragment that is the hashtag of a word. An index beyond the words of the language
- * means a common tag.
+ * Returns the key of the fragment that is the hashtag of a word. `word` is an index in the words of the
+ * language. Indexes from `WORDS` on mean common tags.
  */
 export const tagKey = (language: number, word: number) => fragmentKey(TAG, language * 128 + word);
 

@@ -43,16 +43,19 @@ interface Lookup {
  * Finds sample posts by the search terms of `postTerms`, without printing a post.
  *
  * A post is stored as about seven atoms: the keys of its fragments, and numbers for its author, language and
- * so on. The terms of an atom are those that `postTerms` returns for a post that has only the fields of this
+ * so on. The terms of an atom are the terms that `postTerms` returns for a post with only the fields of this
  * atom. A post has a term if one of its atoms has it.
  *
- * There are two exceptions. Adjacent fragments may form a term of two characters. Ids and short links are
- * computed from the post.
+ * Two kinds of terms do not come from one atom. Two adjacent fragments may form a term of two characters. Ids
+ * and short links are computed from the post.
  */
 export class SampleTerms {
   readonly #drafts: SampleDrafts;
   readonly #authors: AuthorAtoms;
-  /** Made for the first lookup, because it takes 20 ms, and a search for the posts of an author needs no lookup. */
+  /**
+   * Created for the first lookup, because creating it takes 20 ms. A search for the posts of an author needs
+   * no lookup.
+   */
   #texts: TextAtoms | undefined;
   /** The atoms for languages, sources, places and media, by search term. */
   readonly #properties = new Map<string, number[]>();
@@ -97,7 +100,7 @@ export class SampleTerms {
     if (media > 0) atoms.push(media < 5 ? IMAGES : media === 5 ? VIDEO : ANIMATION);
   }
 
-  /** Returns whether no post has a term, so that no index is needed to find posts. */
+  /** Returns whether no post has a term. If so, a search needs no index. */
   isNowhere(term: string): boolean {
     return this.#lookup(term).isNowhere;
   }
@@ -150,8 +153,8 @@ export class SampleTerms {
   }
 
   /**
-   * Returns whether a post has a term that no atom stands for. Such terms are the code of a short link and an
-   * id. They are computed from the post.
+   * Returns whether a post has a term that is computed from the post, and that no atom stands for. Such terms
+   * are the code of a short link, and the id in the link to a quoted post.
    */
   #hasComputed(term: string, atoms: Int32Array, headAt: () => SampleHead): boolean {
     const hasMedia = atoms.some(atom => atom >= IMAGES);

@@ -11,7 +11,10 @@ import { linkCode, SHORT_LINK, SHORT_LINK_LENGTH } from './sample-vocabulary.js'
 export interface SampleText {
   readonly full: string;
   readonly length: number;
-  /** The entities. Offsets are from the start of the full text. */
+  /**
+   * The mentions, hashtags, symbols and links, except trailing links. Offsets are in code points from the
+   * start of `full`.
+   */
   readonly entities: readonly FragmentEntity[];
   /** The displayed range, without the mention at the start of a reply and the links at the end. */
   readonly shown: readonly [number, number];

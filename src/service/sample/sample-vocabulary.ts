@@ -2,8 +2,8 @@ import languages from './languages.json' with { type: 'json' };
 import places from './places.json' with { type: 'json' };
 import vocabulary from './vocabulary.json' with { type: 'json' };
 
-// The words, sources, links and places of sample posts. Only append to these lists, and to the lists of a language,
-// because the posts of a seed depend on their order.
+// The words, sources, links and places of sample posts. The posts that a seed generates depend on the order
+// of these lists and of the lists in `languages.json`. Only append to them.
 
 const { sites, sections, heads, subjects, tails, names } = vocabulary;
 
@@ -47,7 +47,7 @@ export function sampleLink(index: number): SampleLink {
   };
 }
 
-/** Returns the searchable text of a link, without the code of the short link. */
+/** Returns the text by which searches find a linked page: its address and its display URL. */
 export function linkText(index: number): string {
   const { address, display } = addressOf(index);
   return `www.${address} ${display}`;
@@ -133,8 +133,8 @@ export interface SampleLanguage {
   /** The percentage of authors who write in the language. */
   readonly percent: number;
   /**
-   * The topics of posts. Each language has the same topics in the same order, each with four words and their
-   * articles.
+   * The topics of posts. Each language has the same topics in the same order. A topic is a list of four
+   * words, with articles if the language uses them, such as `the barista`.
    */
   readonly topics: readonly (readonly string[])[];
   /** Sentences with a gap for a word of a topic. */

@@ -33,10 +33,13 @@ import {
 } from './sample-vocabulary.js';
 import { WordSearch } from './word-search.js';
 
-/** A whole fragment, or the text before, in or after the gap of a sentence. Fragments can share a part. */
+/**
+ * A part of the text of one or more fragments: a whole fragment, or the text before, in or after the gap of a
+ * sentence.
+ */
 interface Part {
   readonly words: readonly string[];
-  /** The first and the last word, if `isSingle` is true for them. */
+  /** The first and the last word of the part. `undefined` if `isSingle` is false for the word. */
   readonly first: string | undefined;
   readonly last: string | undefined;
   /** The fragments that contain the part. */
@@ -60,7 +63,10 @@ export interface PairedAtoms {
  * 12,000 different sentences, but these consist of only 1,300 parts, so terms are collected by part.
  */
 export class TextAtoms {
-  /** The fragments by term, except for links, names, and the operators and signs of tags. */
+  /**
+   * The fragments by term. Lacks links, names, and terms of tags that begin with `#` or `$` or contain a
+   * colon.
+   */
   readonly #byTerm = new Map<string, (readonly number[])[]>();
   /** The fragments that begin or end with a one-character word (see `isSingle`), by this word. */
   readonly #byFirst = new Map<string, number[]>();
@@ -103,7 +109,8 @@ export class TextAtoms {
   pairs(term: string): PairedAtoms | undefined {
     const [first = '', second = '', ...rest] = wordsIn(term);
     const [ends, starts] = [this.#byLast.get(first), this.#byFirst.get(second)];
-    // The term of an operator or a tag contains more than its words, such as `:` or `#`, so it is not a pair.
+    // The term of an operator or a tag contains more than words, for example `:` or `#`. Such a term is not a
+    // pair of words.
     if (rest.length > 0 || first + second !== term || !ends || !starts) return undefined;
     return { ends: new AtomSet(ends), starts: new AtomSet(starts), wordless: this.#wordless };
   }
@@ -148,7 +155,10 @@ export class TextAtoms {
     return { words, first, last, keys };
   }
 
-  /** Records the one-character words at the edges of a fragment and of its parts. */
+  /**
+   * Records the one-character words at the start and end of a fragment, and the pairs of them where two parts
+   * meet.
+   */
   #addEdges(key: number, parts: readonly Part[]): void {
     let before: Part | undefined;
     for (const part of parts) {
@@ -164,7 +174,10 @@ export class TextAtoms {
     if (before?.last !== undefined) getOrMake(this.#byLast, before.last, () => []).push(key);
   }
 
-  /** Returns the fragments by the terms of their tags. Collected late, because few searches are for tags. */
+  /**
+   * Returns the fragments by the terms of their tags. The map is created at the first call, because few
+   * searches are for tags.
+   */
   #tagTerms(): ReadonlyMap<string, (readonly number[])[]> {
     if (this.#byTag !== undefined) return this.#byTag;
     const byTag = new Map<string, (readonly number[])[]>();

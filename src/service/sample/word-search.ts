@@ -15,7 +15,10 @@ export class WordSearch {
     this.#stringAt = stringAt;
   }
 
-  /** Returns the indices of the strings that contain a word, which is in lower case. */
+  /**
+   * Returns the indices of all strings that contain `word`. The constructor's `stringAt` takes the same
+   * indices. `word` must be in lower case.
+   */
   find(word: string): readonly number[] {
     if (!/^[a-z\d]+$/.test(word)) return [];
     this.#text ??= this.#join();

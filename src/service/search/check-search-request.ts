@@ -25,7 +25,8 @@ export interface EndpointParameters<Parameters> {
   readonly endpoint: Endpoint;
   readonly names: readonly string[];
   /**
-   * Returns the values of these parameters, with defaults for absent ones. Adds any problems to `problems`.
+   * Returns the values of the parameters in `names`, with defaults for absent ones. Adds any problems to
+   * `problems`.
    */
   read(given: GivenParameters, problems: string[]): Parameters;
 }
@@ -245,7 +246,8 @@ function searchWindow(
     return text === undefined ? undefined : readDate(text, what, bounds, problems);
   };
   const from = given('fromDate');
-  // The window ends at the exact second. Only the window that the response repeats is floored to the minute.
+  // Without `toDate`, the window ends at `asOf`, even within a minute. Only the dates that the response shows
+  // are rounded down to the minute.
   const to = given('toDate') ?? asOf;
   // A `fromDate` of this very instant is valid: the window up to now is empty.
   const isEmpty = from === to && dates.toDate === undefined;

@@ -112,7 +112,7 @@ async function countAgain(asked: Window, page: PageRequest): Promise<CountsResul
   const before = known();
   if (before !== undefined) return countFound(before, page);
   const answer = await countWindow(asked, page);
-  // While this request waited, another request with the same `next` may have been answered.
+  // If another request with the same `next` was answered while this one waited, returns the same page.
   const other = known();
   if (other !== undefined) return countFound(other, page);
   countsEnds.set(next, answer.counted);
@@ -137,7 +137,9 @@ async function countWindow(asked: Window, page: PageRequest): Promise<CountsResu
   return countFound(one, page);
 }
 
-/** Counts a window. Adds empty buckets at its end, for times that are too recent for posts to be found. */
+/**
+ * Counts the posts of a window. Posts at its end may be too recent to be found. The buckets there are empty.
+ */
 async function countFound(
   { from, to }: Window,
   { request, rule, context, incoming, bucketMs, newestFirst }: PageRequest,

@@ -24,7 +24,10 @@ export class PageEnds<End extends object> {
     return next === undefined ? undefined : this.#ends.get(next);
   }
 
-  /** Keeps the end of a page. Does nothing without a `next`, because a first page is new at each request. */
+  /**
+   * Keeps the end of a page. Does nothing without `next`: a request without `next` always gets a new first
+   * page.
+   */
   set(next: string | undefined, end: End): void {
     if (next === undefined) return;
     this.#ends.set(next, end);

@@ -119,13 +119,14 @@ async function findAgain(
   const page = await findPosts(request, context, { from: reached?.at, signal });
   if (reached === undefined) return page;
   const posts = page.posts.filter(post => newestFirst(post, reached) <= 0);
-  // A test may have added posts since then. If the page is full before this position, it ends there.
+  // A test may have added posts since the page was first sent. If the page is full before `reached`, it ends
+  // earlier than before.
   if (page.isFull && posts.length === page.posts.length) return page;
   return { posts, next: request.nextAfter(reached), reached };
 }
 
 interface FindOptions extends Pick<SearchOptions, 'deadlineMs' | 'signal'> {
-  /** The oldest time to search, if it is later than the start of the page. */
+  /** Posts before this time, in epoch milliseconds, are not searched. */
   readonly from?: number | undefined;
 }
 

@@ -21,7 +21,7 @@ const MAX_PENDING_IDS = 4_000;
 const WRITE_EVERY_MS = 250;
 /**
  * The number of days for which ids are kept, so that a post is counted once per day. If the clock is set back
- * further, posts may be counted twice.
+ * by more days than this, posts may be counted twice.
  */
 const DAYS_OF_IDS = 3;
 
@@ -61,7 +61,7 @@ export class UsageMeter {
 
   /** Counts posts for today by the service's clock. Does not throw; write errors go to `onError`. */
   delivered(product: ProductName, ids: readonly string[]): void {
-    // A replay may still deliver posts while the service stops.
+    // A replay may still deliver posts while the service stops. These posts are not counted.
     if (this.#closed || ids.length === 0) return;
     // Adds the ids in small changes, so that each transaction blocks only briefly.
     for (let start = 0; start < ids.length; start += MAX_PENDING_IDS) {
@@ -137,8 +137,7 @@ export class UsageMeter {
     this.#prunedOn = today;
     await this.#store.prune(
       today - (DAYS_OF_IDS - 1) * DAY,
-      // Totals are kept for one month more than reports cover, because reports may start on any day of a
-      // month.
+      // Keeps totals for one month more than reports may cover.
       monthsLater(today, -this.#settings.limits.usageHistoryMonths - 1),
     );
   }
@@ -342,15 +341,12 @@ function keyOfId(day: number, product: number, id: string): Buffer | undefined {
   return key;
 }
 
-/** Returns the keys of the UTC days that begin in a window. */
+/** Returns the range of keys for the UTC days that begin in a window. `end` is exclusive. */
 function keysOf(kind: number, { from, to }: Window): { start: Buffer; end: Buffer } {
   return { start: dayKey(kind, from), end: dayKey(kind, to) };
 }
 
-/**
- * Returns the lowest key of a kind (ids or totals) for a UTC day. The day is the first one that begins at or
- * after an instant.
- */
+/** Returns the lowest key of a kind (ids or totals) for the first UTC day that begins at or after `ms`. */
 function dayKey(kind: number, ms: number): Buffer {
   const key = Buffer.of(kind, 0, 0, 0, 0);
   key.writeUInt32BE(Math.min(Math.max(0, Math.ceil(ms / DAY)), 0xffff_ffff), 1);

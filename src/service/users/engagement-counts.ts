@@ -66,7 +66,7 @@ export async function engagementsOf(
   return totals;
 }
 
-/** Returns the numbers that a post states. The post may have either format. */
+/** Returns the counts of likes, retweets and replies that a post of either format contains. */
 function statedBy(activity: Activity): Engagements {
   const post = activity.post as unknown as Readonly<Record<string, unknown>>;
   const count = (...names: readonly string[]) => {

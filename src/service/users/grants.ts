@@ -26,7 +26,7 @@ export interface Grant {
 
 /**
  * The grants of users. A user has at most one grant for each application. A grant is valid until it is
- * revoked, and survives restarts. Its id is the access token, by which revoked grants can also be found.
+ * revoked, and survives restarts. It can be found by its access token even after it was revoked.
  */
 export class Grants extends StoredMap<Grant, StoredGrants> {
   /** @param stateFolder If undefined, grants are lost when the service stops. */
@@ -35,7 +35,10 @@ export class Grants extends StoredMap<Grant, StoredGrants> {
     super(file, 'what users have granted', true);
   }
 
-  /** Resolves once all changes are stored, if there is a state folder. The grants can be opened again. */
+  /**
+   * Stores all pending changes, if there is a state folder, then forgets the grants. They can be opened
+   * again.
+   */
   override async close(): Promise<void> {
     await super.close();
     this.set([]);

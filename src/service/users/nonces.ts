@@ -27,10 +27,10 @@ export class Nonces {
   }
 
   /**
-   * Returns whether a nonce with this timestamp would be recognised if it were repeated.
+   * Returns whether all used nonces with this timestamp are in memory, so that a repeated nonce is noticed.
    *
-   * @param now The current time in seconds. If it is before the timestamps of dropped nonces, the clock was
-   * set back. The result is then `true` for every timestamp.
+   * @param now The current time in seconds. If it is before `#completeSince`, the clock was set back. The
+   * result is then `true` for every timestamp, because otherwise new requests would be refused.
    */
   canCheck(timestamp: number, now: number): boolean {
     return timestamp >= this.#completeSince || now < this.#completeSince;
@@ -91,7 +91,7 @@ export class Nonces {
   }
 }
 
-/** The number of expired nonces in the file at which the file is rewritten without them. */
+/** Once the file has this many expired nonces, it is rewritten without them. */
 const MAX_STALE_LINES = 10_000;
 
 /** Stores the used nonces, one per line. A nonce is stored before its request is answered. */

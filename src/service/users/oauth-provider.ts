@@ -124,7 +124,10 @@ export class OAuthProvider {
     return findAuthor(await archive(), handle.trim(), clock.now());
   }
 
-  /** @internal Returns a user who can sign in, for the hint on the page; `undefined` if the archive is empty. */
+  /**
+   * @internal Returns a user who can sign in, for the hint on the sign-in page; `undefined` if the archive is
+   * empty.
+   */
   async exampleUser(): Promise<User | undefined> {
     const { archive, clock } = this.#context;
     return (await newestPost(await archive(), clock.now()))?.activity.author;
@@ -194,7 +197,7 @@ export class OAuthProvider {
     return this.#grants.revoke(user, application.key);
   }
 
-  /** @internal Returns the application with a consumer key. */
+  /** @internal Returns the application that has this consumer key. */
   registered(key: string): RegisteredApplication | undefined {
     return this.#registered.get(key);
   }

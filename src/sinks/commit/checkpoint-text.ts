@@ -31,8 +31,8 @@ export interface CommittedFile extends FileCounts {
    */
   readonly branch?: number | typeof DAMAGED | undefined;
   /**
-   * The byte offset from which the records come after the cursor. The next run may report these records
-   * again. Set only for a file of damaged records.
+   * Records from this byte offset on come after the cursor, so the next run may report them again. Set only
+   * for a file of damaged records.
    */
   readonly settled?: number | undefined;
   /**
@@ -62,9 +62,7 @@ export interface CheckpointText {
 /** How errors refer to a checkpoint. */
 export interface CheckpointPlace {
   readonly path: string;
-  /**
-   * The start of the messages of errors about the checkpoint, such as `The checkpoint out/checkpoint.json`.
-   */
+  /** The subject of error messages about the checkpoint, such as `The checkpoint out/checkpoint.json`. */
   readonly subject: string;
 }
 
@@ -95,13 +93,19 @@ export function headOf(
 `;
 }
 
-/** @param sum the CRC-32 of the text before the returned text */
+/**
+ * Returns the text that every checkpoint ends with: a checksum and the closing brace.
+ *
+ * @param sum The CRC-32 of all text of the checkpoint before the returned text.
+ */
 export function checkOf(sum: number): string {
   return `  "check": "${sum.toString(16).padStart(8, '0')}"\n}\n`;
 }
 
 /**
- * @param isValid Returns whether the members that `headOf` does not print have the right types.
+ * Parses the text of a checkpoint and checks it.
+ *
+ * @param isValid Returns whether the other members, which `headOf` does not print, have the right types.
  * @throws StorageError if the text is damaged, was edited, or belongs to another run.
  */
 export function checkedText(
@@ -198,7 +202,10 @@ export interface Saved {
   readonly files: readonly CommittedFile[];
 }
 
-/** The rows that were about to be written when the text was saved. They come after the cursor of the text. */
+/**
+ * The rows that were about to be written when the checkpoint was saved. They come after the checkpoint's
+ * cursor.
+ */
 export interface Pending {
   readonly rows: number;
   /** The cursor after these rows, as JSON, or `null`. */

@@ -67,8 +67,8 @@ export class Committer {
   }
 
   /**
-   * Commits at this cursor if a commit is due. Usually none is due, and the method returns `undefined` instead
-   * of a promise, so that the caller need not await. Used if only one sink commits.
+   * Commits at this cursor if a commit is due. Used if only one sink commits. Usually no commit is due. The
+   * method then returns `undefined`, so that the caller does not have to await a promise.
    */
   reached(cursor: Cursor): Promise<void> | undefined {
     if (!this.#waitsForLast) return this.#takeDue() ? this.commit(cursor) : undefined;
@@ -76,9 +76,9 @@ export class Committer {
   }
 
   /**
-   * Returns whether a commit is due. A commit is due if the store is full, or if each member has waited long
-   * enough or has a full file. If the store is full, or if a member commits at every cursor, first waits for
-   * the previous commit.
+   * Returns whether a commit is due: the checkpoint store is full, or each member has waited long enough or
+   * has a full file. If the store is full, or if a member commits at every cursor, first waits for the
+   * previous commit.
    */
   async due(): Promise<boolean> {
     if (this.#waitsForLast) await this.#pending;
@@ -147,8 +147,9 @@ export class Committer {
     if (members.length === 0) return [];
     for (const { outputs } of members) await outputs.finish();
     await this.#callOnFile('finishing');
-    // The locks are released before the checkpoint is complete. A run that finds a complete checkpoint opens
-    // no output, so it would not remove the lock of a killed run.
+    // The locks are released before the checkpoint is marked as complete. If the process were killed between
+    // the two steps in the opposite order, the locks would remain: a run with a complete checkpoint opens no
+    // output, and removes no lock.
     for (const { outputs } of members) await outputs.unlock();
     await this.#write('complete');
     return [...this.#committed.values()];
@@ -225,7 +226,8 @@ export class Committer {
 
   async #callOnFile(state: CheckpointState): Promise<void> {
     let writing: Promise<void> | undefined;
-    // One write of the checkpoint stores the results of all calls that ended before the write started.
+    // One write of the checkpoint stores the results of all `onFile` calls that ended before the write
+    // started.
     const write = () => {
       writing ??= (this.#recording ?? Promise.resolve()).then(() => {
         writing = undefined;
@@ -266,8 +268,8 @@ export class Committer {
   }
 
   afterFailure(): string {
-    // Only the store of `committed` has rows. It saves a checkpoint in its target before the first row, so a
-    // later run always finds a checkpoint.
+    // Only the store of `committed` has `rows`. It saves a checkpoint in its target before the first row, so
+    // a later run always finds a checkpoint to continue from.
     if (this.#options.store.rows !== undefined) return AFTER_LAST_COMMIT;
     return this.#written ? `${AGAIN}: it continues from the checkpoint` : AGAIN;
   }
@@ -286,8 +288,8 @@ function isDue({ outputs, everyMs = Number.POSITIVE_INFINITY }: Member, sinceMs:
 
 /** Writes all items so far to disk. Returns the files that have changed, each with its posts and bytes. */
 export async function settleAndSync(members: readonly Member[]): Promise<CommittedFile[]> {
-  // All members start to settle before any of them has finished. Items that arrive in between therefore belong
-  // to the next commit.
+  // Calls `settle` for all members at once. Items that arrive while it runs belong to the next commit of
+  // every member.
   const settling = members.map(({ outputs }) => outputs.settle());
   await Promise.allSettled(settling);
   const files: CommittedFile[] = [];

@@ -45,8 +45,8 @@ export class DamagedLog implements DamagedRecords {
   readonly #reported = new Reported();
   #flushing: NodeJS.Timeout | undefined;
   /**
-   * For each file, the byte offset from which records may be reported again, as of the start of the last
-   * commit.
+   * For each log file, the offset in bytes of the first record that may be reported again, as of the start of
+   * the last commit. Files without such a record are absent.
    */
   settled: ReadonlyMap<string, number> = new Map();
 
@@ -117,7 +117,7 @@ export class DamagedLog implements DamagedRecords {
   }
 
   /**
-   * Computes `settled` when a commit begins.
+   * Computes `settled` for a commit that begins: the offsets from which records may be reported again.
    *
    * @param cursor The cursor that is committed; absent if all items were read.
    */
@@ -128,7 +128,8 @@ export class DamagedLog implements DamagedRecords {
     if (!isSettled())
       for (const object of objectsIn(cursor))
         for (const [stage, count] of this.#counts.get(object) ?? []) stage.settle(count);
-    // Records of an earlier run that this run has not reported yet may still be reported again.
+    // Records that an earlier run has reported may be reported again in this run. Until then, they are not
+    // settled.
     const rest = cursor === undefined ? [] : [...this.#kept.values()].map(([place]) => place);
     for (const place of [...rest, ...this.#stages.map(({ first }) => first)])
       if (place !== undefined && place.byte < (settled.get(place.path) ?? Number.POSITIVE_INFINITY))
@@ -264,7 +265,7 @@ class Stage {
     this.#places.push(place);
   }
 
-  /** Marks the first `count` records as coming before the cursor. */
+  /** Marks the first `count` records as settled: they come before the committed cursor. */
   settle(count: number): void {
     if (count <= this.#settled) return;
     this.#places = this.#places.slice(count - this.#settled);

@@ -42,7 +42,7 @@ import { type FileSinkConfig, onlyOutput } from './file-sink-run.js';
 import type { Written } from './run-result.js';
 import { runSinks } from './run-sinks.js';
 
-/** The parts of a file sink that `tee` needs if the sink ends one of its branches. */
+/** The parts of a file sink that `tee` needs if one of its branches ends in this sink. */
 export class FileSink {
   readonly fs: FileSystem;
   readonly config: FileSinkConfig<unknown>;
@@ -54,7 +54,8 @@ export class FileSink {
 }
 
 export function fileSinkOn<T>(fs: FileSystem, given: FileSinkConfig<T>): Sink<T, Written> {
-  // Threads write to files by their descriptors, which works only in the file system of Node.
+  // On another file system, uses no threads. They write to files by descriptor, which works only in Node's
+  // file system.
   const config = { ...given, workers: fs === nodeFileSystem ? given.workers : 0 };
   const { checkpoint, settings } = config;
   const sink: Sink<T, Written> = async (input, run = {}) => {
@@ -195,14 +196,16 @@ const DEFAULT_LEVEL = 6;
  */
 const OUTPUT_BYTES = 1024;
 /**
- * The part of the heap limit that is for short-lived objects: three spaces of 16 MiB each on 64-bit systems.
+ * The part of the heap limit for the young generation: three semi-spaces of 16 MiB each on 64-bit systems.
  */
 const YOUNG_GENERATION = 48 << 20;
 
 /**
+ * Returns the configuration of a sink that writes files.
+ *
  * @param call The name of the sink.
  * @param settings The options beyond `FileSinkOptions` that affect the content of the files.
- * @param takesFunctions Whether any function of the caller, apart from `path`, gets the items.
+ * @param takesFunctions Whether the sink passes items to a function of the user other than `path`.
  * @throws OptionError
  */
 export function fileSinkConfig<T>(
@@ -253,8 +256,10 @@ export function fileSinkConfig<T>(
 }
 
 /**
- * @throws OptionError If the only output of a sink, or the name that it has during the run, is also a file
- * that the checkpoint uses.
+ * Compares the path of a sink that writes a single file with the path of the checkpoint.
+ *
+ * @throws OptionError If the sink would write to the checkpoint or to its temporary or lock files. Also if
+ * the checkpoint has the name of the unfinished output.
  */
 export function mustDiffer<T>(call: string, config: FileSinkConfig<T>, checkpoint: string): void {
   const only = onlyOutput(config);
@@ -275,8 +280,8 @@ export function mustDiffer<T>(call: string, config: FileSinkConfig<T>, checkpoin
 }
 
 /**
- * @throws OptionError If the extension of the file of damaged records does not match the content of that
- * file.
+ * @throws OptionError If `damaged` ends in `.part`, `.gz` or `.zst`, or if it is the path of an output, the
+ * checkpoint, or the temporary or lock file of the checkpoint.
  */
 export function checkDamagedOf<T>(
   call: string,

@@ -55,8 +55,8 @@ export async function adoptFinished(fs: FileSystem, before: Checkpoint): Promise
       files.push(isPart || handedOn === undefined ? open : { ...open, handedOn });
       continue;
     }
-    // If the file of damaged records is missing, the caller has handled the records and removed the file. A new
-    // file then begins.
+    // If the file of damaged records is missing, the caller has handled its records and removed it. Starts a
+    // new file.
     if (file.branch === DAMAGED && size === undefined) continue;
     const bytes = size ?? file.bytes;
     const isCompressed = file.lineBytes !== file.bytes;
@@ -94,8 +94,8 @@ export async function restore(
           ? size !== counts.bytes
           : size === undefined && state === 'finishing';
       if (isNamed) {
-        // The crash came after this file had got its final name. The new name may not be on disk yet, so its
-        // folder must be synced.
+        // An earlier run was killed after this file had got its final name. The new name may not be on disk
+        // yet, so its folder must be synced.
         const size = await finishedSize(fs, file, counts, callOnFile !== undefined);
         if (size !== undefined) folders.add(path.dirname(counts.path));
         named.add(counts);

@@ -34,7 +34,7 @@ export class RowEncoder {
   readonly #engine: Engine;
   readonly #maxRows: number;
   readonly #encoder: ItemEncoder;
-  /** The index of the encoding in the engine; `undefined` if threads cannot run `encode`. */
+  /** The index that `engine.add` returned for `encode`; `undefined` if threads cannot run `encode`. */
   readonly #encoding: number | undefined;
 
   constructor(engine: Engine, { encode, rows, workers }: RowEncoderOptions) {

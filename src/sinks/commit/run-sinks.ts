@@ -111,7 +111,10 @@ function mustCallOnFile<T>({ sinks }: RunSinksOptions<T>, { files }: Checkpoint)
   );
 }
 
-/** Sends no requests and opens no output, because the checkpoint is already complete. */
+/**
+ * Returns the result of earlier runs that have completed the checkpoint. Sends no requests and opens no
+ * output.
+ */
 async function completedRun<T>(
   fs: FileSystem,
   { shownName }: CheckpointStore,

@@ -28,8 +28,8 @@ interface BranchState {
 /**
  * Commits several branches together, at a cursor of the input at which all branches have processed exactly
  * the same items. When a commit is due, a branch that reaches the next cursor waits there for the other
- * branches. If an operator in a branch holds items back or drops cursors, the branch may skip that cursor.
- * All branches then wait at the next cursor of this branch instead.
+ * branches. A branch may skip this cursor if one of its operators holds items back or drops cursors. All
+ * branches then wait at the next cursor of this branch instead.
  */
 export class TeeCommits {
   readonly #committer: Committer;
@@ -104,7 +104,7 @@ export class TeeCommits {
 
   /**
    * Called for each branch if the source has spent its budget. The branch has then written all items before
-   * this cursor. The branches commit once all of them have ended.
+   * `cursor`. The branches commit once all of them have ended.
    */
   spent(index: number, cursor: Cursor): void {
     (this.#branches[index] as BranchState).end = cursor;
@@ -113,7 +113,10 @@ export class TeeCommits {
     this.#release();
   }
 
-  /** Called while a branch needs more input, but must first wait until the slowest branch has caught up. */
+  /**
+   * Called while a branch needs more input, but must wait for the slowest branch. If the slowest branch waits
+   * for a commit, the commit is abandoned after `STUCK_MS`, unless a branch reaches a cursor before that.
+   */
   full(): void {
     const isWaited = this.#branches.some(
       ({ waiting }, index) => waiting !== undefined && this.#feed.isSlowest(index),
@@ -129,8 +132,9 @@ export class TeeCommits {
   }
 
   /**
-   * Returns the cursor after all items. Called once all branches have ended. Returns `undefined` if they have
-   * not reached the same cursor of the input.
+   * Returns the cursor after the items of all branches. Called once all branches have ended. Returns
+   * `undefined` if the branches did not end at the same cursor of the input, and `null` if there is no
+   * cursor.
    *
    * @param before The cursor that the run started from.
    */
@@ -143,7 +147,7 @@ export class TeeCommits {
     // after the items that those branches have read.
     if (reading.length === 0 && this.#feed.lastTaken !== undefined)
       return { tee: ends as readonly Cursor[], inner: this.#feed.lastTaken };
-    // No branch has reached a cursor of the input, so the position is unchanged.
+    // No branch has reached a cursor of the input, so the next run starts where this run started.
     if (this.#branches.every(({ reached, end }) => reached === undefined && end !== undefined))
       return before ?? null;
     if (reading.some(input => input === undefined || input.number !== first?.number))

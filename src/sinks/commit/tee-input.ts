@@ -41,8 +41,8 @@ export class TeeInput {
   readonly #cursors = new WeakMap<object, InputCursorOf>();
   readonly #readers = new Map<number, Reader>();
   /**
-   * The batches that at least one branch has not read yet. `#first` is the index of the first of them in the
-   * input.
+   * The batches that at least one branch has not read yet. `#first` is the index of the first batch, counted
+   * from the start of the input.
    */
   #batches: EngineBatch[] = [];
   #first = 0;
@@ -67,7 +67,10 @@ export class TeeInput {
       this.#readers.set(branch, { position: 0, isWaiting: false, wakeUp: new WakeUp() });
   }
 
-  /** @param resumes Whether the operators in the branch resume from a cursor. */
+  /**
+   * @param resumes Whether the checkpoint of `tee` has a cursor for this branch.
+   * @throws OptionError if it has one but `run.resume` is absent, or the reverse.
+   */
   read(branch: number, run: Run, { resumes }: { readonly resumes: boolean }) {
     if (this.#opened.has(branch))
       throw new Error('The input of a branch of tee() can be read only once');
@@ -77,8 +80,8 @@ export class TeeInput {
   }
 
   /**
-   * Returns the cursor of the input that a cursor of a branch wraps. If it wraps several cursors of the
-   * input, returns the cursor of the latest batch.
+   * Finds the cursor of the input inside a cursor of a branch, because operators in the branch may wrap the
+   * cursors of their input.
    */
   inputCursorIn(cursor: unknown): InputCursorOf | undefined {
     if (typeof cursor !== 'object' || cursor === null || 'toJSON' in cursor) return undefined;

@@ -45,7 +45,10 @@ export interface CommittedBranch extends TeeBranch {
 
 export interface TeeBranches {
   readonly files: readonly FileBranch[];
-  /** The branch that ends in `committed`. If there is one, the text that it saves is the checkpoint. */
+  /**
+   * The branch that ends in `committed`. If there is one, the text that its option `save` gets is the
+   * checkpoint of all branches.
+   */
   readonly committed: CommittedBranch | undefined;
   readonly others: readonly TeeBranch[];
 }
@@ -194,8 +197,8 @@ export class TeeRun {
     const guard = ({ number }: OpenBranch, end: PromiseLike<void>) =>
       running.push(
         Promise.resolve(end)
-          // If the source has spent its budget, this is not a failure. The other branches still write all items
-          // that the service has sent.
+          // A branch that ends because the source has spent its budget has not failed. The other branches
+          // still write all items that the service has sent.
           .catch(error => {
             if (!(isBudgetSpent(error) && isBudgetSpent(feed.failure?.error))) fail(error);
           })
@@ -238,7 +241,7 @@ export class TeeRun {
     return end;
   }
 
-  /** Runs the other branches without items, because the checkpoint is already complete. */
+  /** Runs the branches that do not commit, without items, because the checkpoint is already complete. */
   async #readNothing(): Promise<void> {
     const { signal = new AbortController().signal } = this.#run;
     for (const branch of this.#others) await this.#deliverToSink(branch, signal);

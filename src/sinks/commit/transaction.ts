@@ -27,7 +27,10 @@ export interface WriteRange {
   readonly again: boolean;
 }
 
-/** The caller's functions that write to a target. They get the object that `transaction` passes to them. */
+/**
+ * The caller's functions that write to a target. Their argument `tx` is the object that the caller's
+ * `transaction` passes to `work`.
+ */
 export interface TargetCalls {
   readonly load: (tx: unknown) => unknown;
   readonly write: (rows: readonly unknown[], tx: unknown, range: WriteRange) => unknown;
@@ -96,8 +99,8 @@ export class Target {
   }
 
   /**
-   * Reads the text that earlier runs have saved. If there is none, saves an initial text, so that each commit
-   * replaces an existing text.
+   * Reads the checkpoint that earlier runs have saved. If there is none, saves an initial checkpoint, so that
+   * each commit replaces an existing one.
    */
   async open(): Promise<void> {
     let found: string | undefined;
@@ -293,7 +296,10 @@ export class Target {
     );
   }
 
-  /** Reads the saved text after an error, with retries. Returns `undefined` if the text cannot be read. */
+  /**
+   * Reads the text that `save` has stored, after an error and with retries. Returns `undefined` if the text
+   * cannot be read.
+   */
   async #loaded(error: unknown): Promise<string | undefined> {
     for (let failures = 1; ; failures++) {
       await this.#retries.pause(failures, error);

@@ -44,7 +44,10 @@ export interface RowsRun extends Pull {
    * in `tee`, because a commit of `tee` needs all branches.
    */
   readonly commitNow?: ((cursor: Cursor) => Promise<void>) | undefined;
-  /** Called if the source has spent its budget, and the rows before this cursor can still be committed. */
+  /**
+   * Called if the run ends because the source has spent its `budget`. The rows before this cursor can still
+   * be committed.
+   */
   spent(cursor: Cursor): Promise<void>;
 }
 
@@ -56,9 +59,9 @@ export interface RowsRun extends Pull {
 const MAX_HELD = { alone: 1, inTee: 4 };
 
 /**
- * The rows of `committed` that wait to be committed. The text that the target saves together with the rows is
- * the checkpoint of the run. The transaction that commits the rows thus also commits the cursor. In `tee`, it
- * also commits the counts of the files of other branches, which are already on disk by then.
+ * The rows of `committed` that wait to be committed. The target saves a string together with the rows. This
+ * string is the checkpoint of the run, so the transaction that commits the rows also commits the cursor. In
+ * `tee`, it also commits the counts of the files of other branches, which are already on disk by then.
  *
  * If cursors are far apart, many rows arrive before a commit. They are then written into a transaction that
  * stays open until the commit. Such a commit cannot be retried.
@@ -99,9 +102,8 @@ export class UncommittedRows implements CheckpointStore {
     this.#progress = progress;
     this.#incremental = isIncremental(owner.flow);
     this.#broken = new LinkedAbort(signal);
-    // Without transactions, a retry must pass the same rows to `write` with the same token. A retry may
-    // divide encoded rows into different blocks, so only the rows of the whole commit are the same.
-    // Therefore, a single call of `write` gets all of them.
+    // Without transactions, a retry of `write` must pass the same rows with the same token. A retry may
+    // divide encoded rows into different blocks. Therefore, one call of `write` gets all rows of the commit.
     const areWhole = options.encode !== undefined && options.transaction === undefined;
     const rows = areWhole ? Number.POSITIVE_INFINITY : options.rows;
     this.#target = new Target(
@@ -129,8 +131,8 @@ export class UncommittedRows implements CheckpointStore {
   }
 
   /**
-   * Locks the files of other branches of `tee` against other runs. A checkpoint file would have a lock, but
-   * the checkpoint of this run is in the target.
+   * Locks the files of the other branches of `tee` against other runs. Usually, the lock of the checkpoint
+   * file does this, but the checkpoint of this run is in the target.
    *
    * @param paths The paths of the branches, as the caller gave them.
    */
@@ -138,7 +140,8 @@ export class UncommittedRows implements CheckpointStore {
     const [first] = paths;
     if (first === undefined) return;
     const name = createHash('sha256').update(JSON.stringify(paths)).digest('hex').slice(0, 16);
-    // The lock file is in the deepest folder of the path that does not depend on items.
+    // The lock file is in the folder that all files of this path share: the part of the path before its first
+    // placeholder, such as `{day}`.
     const file = path.join(path.dirname(`${first.split('{')[0]}x`), `.tee-${name}.lock`);
     await prepareFolder(fs, path.resolve(folder, file));
     this.#lock = { paths: lockPaths(file), lock: await takeLock(file, { fs }) };
@@ -231,9 +234,9 @@ export class UncommittedRows implements CheckpointStore {
       this.#reachAll();
       return end;
     } catch (error) {
-      // The service has charged for these rows, so they are committed before the run fails. Two cases prevent
-      // this: some repeated rows are still missing (`pending`), or the open transaction contains rows after the
-      // last cursor.
+      // If the budget is spent, the rows before the last cursor are committed before the run fails, because
+      // the service has charged for them. They cannot be committed if rows of the last run have not all
+      // arrived again (`pending`), or if the open transaction contains rows after the last cursor.
       const isWhole = pending === undefined && !this.#partsPassCursor;
       if (isBudgetSpent(error) && isWhole && last !== undefined) await run.spent(last);
       throw error;
@@ -307,8 +310,10 @@ export class UncommittedRows implements CheckpointStore {
    */
   async #isRepeated(pending: Pending, cursor: Cursor | undefined, run: RowsRun): Promise<boolean> {
     if (this.#held > pending.rows) throw this.#otherRows(pending);
-    // The cursor after these rows cannot be compared with the saved cursor, because page tokens depend on the
-    // time of the request. In addition, an incremental source may now deliver more rows after them.
+    // The end of these rows is recognised by their number. The cursor cannot be compared with the saved
+    // cursor, because page tokens depend on the time of the request. If these rows were the last, they must
+    // be followed by the end of the input instead of a cursor, unless the source is incremental and may now
+    // deliver more rows.
     const isEnd = cursor !== undefined && (this.#incremental || !pending.isLast);
     if (!isEnd || this.#held !== pending.rows) return false;
     await this.#commitReached(run);
@@ -328,7 +333,7 @@ export class UncommittedRows implements CheckpointStore {
   async #addPart(run: RowsRun): Promise<void> {
     const { idle, fail, signal } = run;
     await this.#commitReached(run);
-    // A running commit has an open transaction, so wait until that commit has ended.
+    // A running commit has an open transaction. Waits until that commit has ended.
     await idle();
     signal.throwIfAborted();
     if (!this.#isOverfull(run)) return;

@@ -36,7 +36,7 @@ export class FileHandles {
   readonly #guard: Guard;
   /** The open files by path. The most recently used file is last. */
   readonly #entries = new Map<string, Entry>();
-  /** Callers that wait until enough other files are no longer in use. */
+  /** Functions that wake waiting calls of `use`. A call waits while too many files are in use. */
   #waiting: (() => void)[] = [];
 
   constructor(fs: FileSystem, limit: number, guard: Guard) {
@@ -91,7 +91,10 @@ export class FileHandles {
     await Promise.allSettled([...this.#entries.keys()].map(path => this.close(path)));
   }
 
-  /** Returns whether these files can be open at the same time as all files that are in use. */
+  /**
+   * Returns whether these files may be opened: either they fit the limit together with all files that are in
+   * use, or no other file is in use.
+   */
   #fit(files: readonly FileToOpen[]): boolean {
     let used = files.length;
     for (const [path, { users }] of this.#entries)

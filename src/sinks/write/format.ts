@@ -41,8 +41,8 @@ export interface WholeFiles {
    */
   readonly committedBytes: number;
   /**
-   * In a run with a checkpoint, the number of items at which a commit is due. It is compared with the average
-   * number of items in the files that are still getting items.
+   * In a run with a checkpoint, the number of items at which a commit is due. A commit is due when the files
+   * that still get items have this many on average.
    */
   readonly committedItems: number;
 }
@@ -61,8 +61,8 @@ export type ByteChunks = readonly Uint8Array[];
 export interface Encoder<Entry> {
   add(entry: Entry): void;
   /**
-   * Adds rows that a thread encodes as a block. If the block fails, `flush` and `end` fail. Absent if an
-   * encoded block is appended to the file unchanged.
+   * Adds rows that another thread encodes as a block. If the encoding fails, `flush` and `end` fail. A format
+   * without this method has its encoded blocks appended to the file unchanged.
    */
   addBlock?(rows: number, block: Promise<EncodedBlock>): void;
   /** The maximum number of rows that `addBlock` may still add before the next `flush`. */
@@ -211,8 +211,8 @@ export class Buffers {
   }
 
   /**
-   * Returns the memory that a block occupies until it is written, which is the whole buffer in which it was
-   * collected.
+   * Returns the memory that a block occupies until it is written. For a block in a buffer from `take`, this
+   * is the whole buffer.
    */
   memoryOf({ buffer, byteLength }: Uint8Array): number {
     return this.#taken.has(buffer) ? buffer.byteLength : byteLength;
@@ -222,8 +222,8 @@ export class Buffers {
     const bytes = this.memoryOf(block);
     const { buffer } = block;
     const isTaken = this.#taken.delete(buffer);
-    // The memory is freed immediately, because the main thread creates so little garbage that the garbage
-    // collector would run late.
+    // Frees the memory immediately. The main thread creates so little garbage that the garbage collector
+    // would run late.
     if (!isTaken) releaseMemory(block);
     else if (bytes === MAX_BUFFER_BYTES && this.#spare.length < SPARE)
       this.#spare.push(Buffer.from(buffer as ArrayBuffer));

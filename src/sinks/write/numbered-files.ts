@@ -44,8 +44,8 @@ export class NumberedFiles {
   add(entry: FileEntry): void {
     const file = this.fileFor(entry.byteLength);
     file.add(entry);
-    // If each commit ends all files, a commit is due as soon as one file is full. That file must therefore
-    // end now, instead of when the next item arrives.
+    // Usually, a full file is ended when the next item arrives. If each commit ends all files, it is ended
+    // now, because a commit is then due.
     if (this.#outputs.endsFiles && this.#isFull(file, 0)) this.#end(file);
   }
 

@@ -37,7 +37,10 @@ interface Collected {
   posts: number;
   /** The memory in bytes of the items that were added one by one. */
   heldBytes: number;
-  /** The memory in bytes of blocks from other threads. Blocks that arrive after the `flush` also count. */
+  /**
+   * The memory in bytes of the blocks that other threads have encoded from these items. A block counts when
+   * it arrives, even if that is after the next `flush`.
+   */
   blockBytes: number;
 }
 
@@ -69,7 +72,7 @@ export class OutputFile implements PartFile {
   #collected: Collected | undefined;
   /**
    * The number of bytes before compression that are queued for this file but not yet in `lineBytes`. They are
-   * in blocks, including blocks that the encoder has, or in ranges that other threads write.
+   * in blocks, some of which the encoder still holds, or in ranges that other threads write.
    */
   #pendingBytes = 0;
   /**
@@ -85,7 +88,7 @@ export class OutputFile implements PartFile {
     this.bytes = before?.bytes ?? 0;
     this.lineBytes = before?.lineBytes ?? 0;
     this.fresh = before === undefined;
-    // If each commit ends the files, then the files of an earlier run are finished.
+    // If each commit ends all files, a file that an earlier run has committed is finished.
     this.ended = before !== undefined && shared.endsFiles;
   }
 
@@ -167,8 +170,8 @@ export class OutputFile implements PartFile {
   }
 
   /**
-   * Appends a range that another thread writes to allocated space. Threads may finish their ranges in any
-   * order.
+   * Adds lines that another thread writes into the space from `allocate`. `written` resolves when they are
+   * written. Threads may write in any order.
    */
   appendRange(posts: number, bytes: number, written: Promise<void>): void {
     this.#shared.changed(this);
@@ -194,7 +197,7 @@ export class OutputFile implements PartFile {
 
   /** Resolves to the counts of the file once all items added so far are on disk. */
   settle(): FileCounts | Promise<FileCounts> {
-    // A checkpoint can list a file only if the file is finished or can be continued.
+    // A checkpoint can list only a file that is finished, or that a later run can continue.
     if (this.#shared.endsFiles) this.end();
     else this.flush();
     const counts = () => {
@@ -229,7 +232,8 @@ export class OutputFile implements PartFile {
     const { posts, heldBytes } = collected;
     this.#collected = undefined;
     if (encoded instanceof Promise) {
-      // The memory of these items counts towards the limit until they are encoded.
+      // Until the collected items are encoded, their memory counts towards the limit. Then, the memory of the
+      // encoded bytes counts instead.
       const block = encoded.then(parts => {
         const bytes = lengthOf(parts);
         buffers.hold(bytes - heldBytes - collected.blockBytes);

@@ -42,8 +42,8 @@ export class OutputNames {
   }
 
   /**
-   * Returns the path itself. If the checkpoint, a lock or a `.part` file has that name, returns a different
-   * path.
+   * Returns the path. If the path belongs to the checkpoint, a lock or a `.part` file, returns a different
+   * one instead.
    */
   unreserved(file: string): string {
     if (isPart(file) || this.#reserved.has(this.absolute(file))) return markedName(file);

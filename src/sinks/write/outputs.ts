@@ -52,12 +52,12 @@ export class Outputs implements SharedByFiles, FilesByPath {
   /** The files by absolute path, in the order in which they were created. */
   readonly #files = new Map<string, OutputFile>();
   /**
-   * The numbered files by path. Used only if files are numbered, because only one object per path may decide
-   * which file is the last.
+   * The numbered files of each path, so that everything that writes to a path uses the same current file.
+   * Empty if files are not numbered.
    */
   readonly #byPath = new Map<string, NumberedFiles>();
   #changed = new Set<OutputFile>();
-  /** One file for each folder that may not exist yet, by the path of the folder. */
+  /** For each folder that may not exist yet, by its path: one of the output files in it. */
   readonly #inNewFolders = new Map<string, OutputFile>();
   /**
    * Settles when all blocks that were added so far have arrived from other threads. The blocks are checked in
@@ -142,9 +142,9 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   /**
-   * Returns whether files should end, which makes a commit due. Files should end if one of them has become
-   * full since the last `settle`. They should also end if the files that still get items have the required
-   * number of items on average.
+   * Returns whether files should end, which makes a commit due. They should end if one of them has become
+   * full since the last `settle`, or if the files that still get items have the required number of items on
+   * average.
    */
   takeFilled(): boolean {
     const { wholeFiles } = this.#format;
@@ -182,8 +182,8 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   /**
-   * Queues items that occupy half of the memory for writing. Starts with the files that hold the most,
-   * because blocks with few items take more space on disk and are slower to read.
+   * Queues items for writing, until the rest occupies at most half of the memory limit. Starts with the files
+   * that hold the most, because blocks with few items take more space on disk and are slower to read.
    */
   #flushLargest(): void {
     const files = Array.from(this.#changed).filter(({ heldBytes }) => heldBytes > 0);
@@ -241,8 +241,8 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   /**
-   * Locks the output against other runs if there is only one output. If there are several outputs, each `.part`
-   * file is checked instead.
+   * Locks the output if there is only one, so that a second run is refused. Several outputs are not locked,
+   * but the run ends if another run replaces one of their `.part` files.
    */
   async lock(): Promise<void> {
     await this.parts.lock();
@@ -284,8 +284,8 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   expect(block: Promise<EncodedBlock>): void {
-    // The blocks are awaited in order. The run thus ends with the error of the first block that fails, as soon
-    // as that block fails.
+    // The blocks are awaited in the order in which they were added. If several blocks fail, the run always
+    // ends with the error of the first of them.
     this.#expected = this.#expected
       .then(() => block)
       .then(

@@ -262,8 +262,8 @@ export class PartFiles {
         { path: file.path, retryable: true },
       );
     await this.#fs.rename(file.path, file.part);
-    // The folder is synced before anything is added. Otherwise, after a power failure, the final name could
-    // refer to a file with unfinished data.
+    // The folder is synced before anything is added to the file. Otherwise, a power failure could restore the
+    // final name although the file has unfinished data.
     await syncFolder(this.#names.absolute(path.dirname(file.path)), this.#fs);
     file.named = false;
   }

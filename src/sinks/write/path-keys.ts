@@ -8,10 +8,10 @@ import { POST_KEYS, type PostKey } from '../../post/post-keys.js';
  */
 export interface PathKeys {
   readonly names: readonly PostKey[];
-  /** For each row, the index of its combination of values in `sets`. */
+  /** For each row, the index in `sets` of the values of its fields. */
   readonly indexes: Uint32Array;
   readonly sets: (readonly (string | number)[])[];
-  /** The index of each combination in `sets`, by the JSON of the combination. */
+  /** The index in `sets` of each combination of values, by the JSON of the combination. */
   readonly byText: Map<string, number>;
 }
 

@@ -16,11 +16,12 @@ export interface PathTemplate {
   readonly needsTag: boolean;
   readonly fields: readonly PathField[];
   /**
-   * For each field, a function that returns the value of the field. Values are cheaper to compare than paths.
+   * For each field, a function that returns the value of the field. Outputs are looked up by these values,
+   * because they are cheaper to compare than paths.
    */
   readonly keys: readonly ((activity: Activity, tag: string) => string | number)[];
   /**
-   * Returns the path for these values of the fields. It never leads out of the folder at the start of the
+   * Returns the path for the values of the fields. The path never leads out of the folder at the start of the
    * template.
    */
   fill(keys: readonly (string | number)[]): string;
@@ -87,9 +88,9 @@ export function parsePathTemplate(
 }
 
 /**
- * Matches the first character of a partition value that readers of datasets take for NULL. They compare a
- * value before they decode it, so a percent-encoded first character, as in `%6Eull`, avoids this. DuckDB
- * ignores the case.
+ * Readers of datasets take some partition values, such as `null`, for NULL. Matches the first character of
+ * these values. Readers compare a value before they decode it, so percent-encoding this character, as in
+ * `%6Eull`, prevents the mistake. DuckDB ignores the case.
  */
 const READ_AS_NULL = /^(?:n(?=ull$)|_(?=_hive_default_partition__$))/i;
 
@@ -100,8 +101,8 @@ const READ_AS_NULL = /^(?:n(?=ull$)|_(?=_hive_default_partition__$))/i;
 const LONE_SURROGATE = /%ED%([AB][\dA-F])%([89AB][\dA-F])/g;
 
 /**
- * Returns the name of a partition's value, such as `snow` in `tag=snow`. Readers of datasets expect one `=`
- * in each name, so any further `=` is escaped.
+ * Encodes the value in the name of a partition, such as `snow` in `tag=snow`. Readers of datasets expect one
+ * `=` in each name, so any further `=` is escaped.
  */
 function partitionName(text: string, limit: number): string {
   const longer = (text.match(/[=\p{Cs}]/gu) ?? []).length;
@@ -112,9 +113,8 @@ function partitionName(text: string, limit: number): string {
 }
 
 /**
- * Returns the file name for a lone surrogate: its escape, such as `\ud800`, with `\` and `u` percent-encoded. A
- * tag may also contain this escape as literal text. `safeName` encodes only the `\` of such a tag, so the two
- * names differ.
+ * Returns the file name for a lone surrogate: an escape such as `\ud800`, with `\` and `u` percent-encoded. A
+ * tag with the literal text `\ud800` gets a different name, because `safeName` encodes only its `\`.
  */
 function escapeOf(_: string, ...bytes: readonly string[]): string {
   const [high = 0, low = 0] = bytes.map(byte => Number.parseInt(byte, 16) & 0x3f);
@@ -248,8 +248,8 @@ export type PickOutput<T, O> = (item: T, origin: string | undefined) => O;
 type Keys = Map<string | number, Keys | object>;
 
 /**
- * Routes items by a template. The outputs are stored in a tree, keyed by the values of the template's fields.
- * Thus, each path is built only once.
+ * Returns a function that picks the output of an item by the fields of the template. The outputs are cached
+ * in a tree by the values of these fields, so that a path is not built again for each item.
  */
 export function routeByTemplate<O extends object>(
   template: PathTemplate,

@@ -11,8 +11,8 @@ import { type PathTemplate, untagged } from './path-template.js';
 /** The maximum number of files that a thread writes in one call. */
 const FILES_AT_A_TIME = 32;
 /**
- * The main thread collects the lines and writes the files if the posts of a stored file are scattered. This
- * means that they go to more than `MANY_FILES` files, with fewer than `FEW_BYTES` bytes per file.
+ * If the posts of a stored file go to more than `MANY_FILES` files, with fewer than `FEW_BYTES` bytes per
+ * file, the main thread collects the lines and writes the files.
  */
 const MANY_FILES = 64;
 const FEW_BYTES = 16 * 1024;
@@ -38,12 +38,15 @@ interface Range {
  */
 interface Partition {
   readonly output: NumberedFiles;
-  /** The last range. If the next post is adjacent to it in the same file, the post extends the range. */
+  /** The last range of this file. The next post is added to it if the two are adjacent in the file. */
   range: Range | undefined;
 }
 
 interface Partitioned {
-  /** For each post, a number that identifies the combination of its tag and its values of path fields. */
+  /**
+   * For each post, the index of its partition in `partitions`. The tag of the post and its values for the
+   * fields of the path template determine this index.
+   */
   readonly combinations: Uint32Array;
   readonly partitions: readonly Partition[];
   readonly files: number;
@@ -54,7 +57,7 @@ interface RowWriterOptions<T> {
   readonly maxOpen: number;
   readonly format: FileFormat<T>;
   readonly encoding: RowEncoding;
-  /** The index of the encoding, as passed to `DecodedRows.encode`. */
+  /** The index that `Engine.add` returned for the reader with this encoding. */
   readonly encodingNumber: number;
   readonly keys: RecordColumn<PathKeys>;
 }
@@ -76,9 +79,9 @@ export class RowWriter<T> {
   }
 
   /**
-   * Writes posts, and releases their stored file once its content is no longer needed. Returns `false` without
-   * doing anything if there are more combinations than `MAX_COMBINATIONS`. Also returns `false` if it is faster
-   * to encode the posts as items on the main thread.
+   * Writes posts, and releases their stored file once its content is no longer needed. Writes nothing and
+   * returns `false` if the main thread must encode the posts as items instead. This is the case if it is
+   * faster, or if there are more combinations of tags and path values than `MAX_COMBINATIONS`.
    */
   async write(posts: StoredRows, origin: string | undefined): Promise<boolean> {
     const { kind, compression } = this.#options.encoding;
@@ -110,7 +113,7 @@ export class RowWriter<T> {
     const blocks = posts.encode(list, ends, this.#options.encodingNumber, items =>
       this.#encodeHere(items, posts.file.origin),
     );
-    // The outputs end the run if a block fails, so the rejection is ignored here.
+    // Prevents an unhandled rejection. If a block fails, the outputs end the run.
     blocks.catch(() => {});
     for (const [index, { file, rows, bytes }] of ranges.entries()) {
       const block = blocks.then(all => all[index]!);
@@ -171,8 +174,8 @@ export class RowWriter<T> {
   }
 
   /**
-   * Partitions posts by the file that they go to. Returns `undefined` if there are more combinations than
-   * `MAX_COMBINATIONS`.
+   * Groups posts by the file that they go to. Returns `undefined` if tags and path fields could combine in
+   * more than `MAX_COMBINATIONS` ways.
    */
   #partition(posts: StoredRows, origin: string | undefined): Partitioned | undefined {
     const { rows, tags, tagNames } = posts;
@@ -215,10 +218,10 @@ export class RowWriter<T> {
 }
 
 /**
- * Assigns each post to a position in its file. Posts that are adjacent in a file form one range.
+ * Splits the posts into ranges. The posts of a range are adjacent in one file.
  *
- * @param areLines Whether each post is written as its line, whose size is known. Otherwise, a range ends only
- * when it has `room` posts, and the next range continues in the same file.
+ * @param areLines Whether each post is written as a line, whose size is known. If false, a range is encoded
+ *   as a block: it ends when it has `room` posts, and the next range continues in the same file.
  */
 function rangesOf(
   { bounds, rows }: StoredRows,

@@ -20,8 +20,8 @@ import type { InvalidValues } from '../table-options.js';
 import { csvField, csvRow, EMPTY, printTime } from './csv-row.js';
 
 /**
- * Rows are copied out of the decoding buffer once they take this many bytes. The rest of that buffer is
- * reserved for a single long row.
+ * When the rows in the decoding buffer take more than this many bytes, they are copied out of it. The rest of
+ * the buffer is reserved for a single long row.
  */
 const BLOCK_BYTES = 128 * 1024;
 /** The maximum number of bytes that one JSON character takes in CSV. */

@@ -47,7 +47,10 @@ export class CsvRows implements ItemEncoder {
     return this.#posts?.out.take() ?? this.#printed.take();
   }
 
-  /** Returns the row of an item as a string. Must not be called while other rows wait for `take`. */
+  /**
+   * Returns the row of an item as a string. Must not be called while rows that were passed to `add` have not
+   * been taken with `take`.
+   */
   text(item: unknown): string {
     return this.#posts?.write(item) === true ? this.#posts.out.takeText() : this.#print(item);
   }

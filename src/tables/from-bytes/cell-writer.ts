@@ -11,9 +11,9 @@ export interface CellWriter {
   time(ms: number): void;
   /**
    * Writes a string of the current post. `from` and `to` are the offsets of the bytes between its quotes. If
-   * `entities` is true, decodes `&amp;`, `&lt;` and `&gt;`. If a prefix is given, it is written first. The
-   * prefix is another range of the post's bytes, without quotes and commas. Returns `false` if the column's
-   * `value` function must be called instead.
+   * `entities` is true, decodes `&amp;`, `&lt;` and `&gt;`. If `prefix` and `prefixEnd` are given, first
+   * writes the bytes between these offsets, which must not contain quotes or commas. Returns `false` if it
+   * cannot write the string. The caller must then use the column's `value` function.
    */
   text(from: number, to: number, entities: boolean, prefix?: number, prefixEnd?: number): boolean;
   /** Writes a string as an element of a list, in the same way as `text`. */

@@ -75,8 +75,8 @@ function valuesOf(post: PostInBytes, format: Format) {
     format === 'original' ? [createdAt, postedTime] : [postedTime, createdAt];
   const sharedPost = at(shared);
   /**
-   * A value that only retweets have. In `activity_streams`, other posts also have an `object`, but no author in
-   * it.
+   * The member that distinguishes retweets from other posts. In `activity_streams`, all posts may have an
+   * `object`, but only a retweet has an author in it.
    */
   const sharedAuthor = format === 'original' ? sharedPost : at('object.actor');
   const [ownQuoted, sharedQuoted] = [at(quoted), at(`${shared}.${quoted}`)];
@@ -122,8 +122,8 @@ function valuesOf(post: PostInBytes, format: Format) {
   }
 
   /**
-   * Returns a function that finds the value at a path within other objects. If there are several places for
-   * the value, the first place with a value counts.
+   * Returns a function that finds the value at a path. The path starts in the object to which the keys
+   * `within` lead. If the path has several places for the value, the first place with a value counts.
    */
   function findAt({ places, rest }: Path, ...within: readonly string[]): Find {
     const all = places.map(keys => [...within, ...keys]);
@@ -287,8 +287,8 @@ function fieldCells(values: PostValues, writers: Writers) {
   const tags = elements({ text: true });
 
   /**
-   * The functions that write cells, by the kind of field. They convert values as `converterOf` does for
-   * parsed posts. Each is a separate function, so that V8 can inline its calls.
+   * Functions that write cells, by the kind of field. They convert values in the same way as `converterOf`
+   * does for parsed posts. Each kind has a separate function, so that V8 can inline its calls.
    */
   const CELLS: Readonly<Partial<Record<FieldKind, (value: Find) => PostCell>>> = {
     string: value => out => writeText(out, value()),

@@ -93,8 +93,8 @@ function newCells(post: PostInBytes, format: Format): FormatCells {
  * Creates a function that writes the row of a post. Rows and errors are the same as with `postRowReader`,
  * except that members that no column reads are not checked.
  *
- * Most cells are written directly from the bytes of their members. For all other columns, the `value`
- * function gets a view that reads only the members that it needs. If either fails, the post is parsed.
+ * Most cells are written directly from the bytes of the post. For other columns, the `value` function gets a
+ * view that reads members when they are used. If a cell cannot be written in either way, the post is parsed.
  *
  * @throws DataError from the function, for a value that does not fit its column.
  */

@@ -38,9 +38,9 @@ export function specialCells(post: PostBytes): CellsOfColumns {
 }
 
 /**
- * Returns the cell for the author of the post that this post replies to. In `activity_streams`, this author
- * must be looked up among the mentions. In that format, the cell writes only the empty cells of posts that
- * are not replies. For replies, the column's `value` function is called instead.
+ * Returns the cell for the author of the post to which this post replies. In `activity_streams`, this author
+ * must be looked up among the mentions. The cell therefore writes only the empty values of posts that are not
+ * replies. For replies, the column's `value` function is called instead.
  */
 function repliedAuthorCell(post: PostBytes): PostCell | undefined {
   const { format, find, fieldCell, isNone } = post;
@@ -54,9 +54,9 @@ function textCells(post: PostBytes): CellsOfColumns {
   const [own, shown, lang] = [find(SHOWN.text), find(SHOWN.text, 'shown'), find(OWN.lang)];
   const langCell = fieldCell(OWN.lang, 'own')!;
   /**
-   * Returns the result of `afterPrefix` if the text does not match the prefix at this position. The result is 0
-   * if the text has no prefix. It is -1 if an escape such as `\u0040` starts there, because the escape may be a
-   * character of the prefix.
+   * The result of `afterPrefix` if the bytes at `place` differ from the expected prefix. It is 0, because the
+   * text has no prefix. But if an escape such as `\u0040` starts at `place`, it is -1, because the escape may
+   * be a character of the prefix.
    */
   const noPrefix = (place: number) => (isTextAt(bytes, ASCII_ESCAPE, place) ? -1 : 0);
 
@@ -93,8 +93,8 @@ function textCells(post: PostBytes): CellsOfColumns {
 }
 
 /**
- * Returns the cell for the address of a post. In `activity_streams`, the address is a field, so its field
- * cell is returned.
+ * Returns the cell for the URL of a post. In `activity_streams`, this is the cell of the field `link`. In
+ * `original`, the URL is built from the handle and the id.
  */
 function linkCell(post: PostBytes): PostCell | undefined {
   const { bytes, format, find, fieldCell, isText, startOf, endOf } = post;
@@ -133,8 +133,8 @@ function linksCell(post: PostBytes): PostCell {
 }
 
 /**
- * Returns the cell for the links in `activity_streams`. Their targets are in a separate list, together with
- * each link as it is in the text.
+ * Returns the cell for the links in `activity_streams`. A separate list has the target of each link, together
+ * with the link as written in the text.
  */
 function enrichedLinksCell(post: PostBytes): PostCell {
   const { bytes, find, elements, readList, isRetweet } = post;
@@ -157,7 +157,7 @@ function enrichedLinksCell(post: PostBytes): PostCell {
     return true;
   }
 
-  /** Returns the index in `places` of the link that was read last, or -1. */
+  /** Finds the link that was read last in `places`. Returns its index, or -1 if it is not there. */
   function enrichedPlace(): number {
     const [start, end] = [startOf(url) + 1, endOf(url) - 1];
     for (let place = 0; place < used; place += 4)
@@ -242,8 +242,8 @@ function mentionCells(post: PostBytes): CellsOfColumns {
     const [start, end] = [startOf(handle) + 1, endOf(handle) - 1];
     for (let other = 0; other < used; other += 4) {
       if (!isSame(bytes, idStart, idEnd, places[other]!, places[other + 1]!)) continue;
-      // The ids are equal. If the handles differ, the columns' `value` functions decide, because they ignore
-      // case.
+      // The mention is a duplicate. If its handle does not have the same bytes, the columns' `value`
+      // functions must compare the handles, because they ignore case.
       return isSame(bytes, start, end, places[other + 2]!, places[other + 3]!);
     }
     places[used] = idStart;
@@ -275,7 +275,7 @@ function positionCells(post: PostBytes): CellsOfColumns {
 }
 
 /**
- * Returns the cell for the id of the quoted post. In the `original` format, the id is known even if the
+ * Returns the cell for the id of the quoted post. A post in the `original` format keeps this id even if the
  * quoted post is gone.
  */
 function quotedIdCell(post: PostBytes): PostCell {
@@ -313,8 +313,8 @@ function editCells(post: PostBytes): CellsOfColumns {
   });
 
   /**
-   * Returns a cell that reads a column of edits from the bytes. If the edit metadata is invalid, the column's
-   * `value` function is called instead.
+   * Returns a cell that reads one of the columns about edits from the bytes. If the edit metadata is invalid,
+   * the column's `value` function is called instead.
    */
   function editCell(cell: PostCell): PostCell {
     return out => {

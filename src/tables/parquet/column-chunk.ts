@@ -105,8 +105,8 @@ function encodeChunk(
     hasDictionary,
     dataAt,
     dataPages,
-    // Readers skip row groups by the minimum and the maximum of a column. They never do so for the elements of
-    // lists.
+    // Lists get no statistics. Readers use the minimum and the maximum of a column to skip row groups, but
+    // never for the elements of lists.
     statistics: scalar === type ? statisticsOf(scalar, encoder.bounds(), nulls) : undefined,
   };
 }
@@ -160,7 +160,7 @@ class PageWriter {
     this.#append(header, levelBytes + values.length, [repetition, definition, stored]);
   }
 
-  /** Appends a piece with copies of the header and the parts, because their memory may be reused. */
+  /** Appends a piece. Copies the header and the parts into it, because their memory may be reused. */
   #append(header: Uint8Array, plainBytes: number, parts: readonly Uint8Array[]): void {
     this.plainBytes += header.length + plainBytes;
     const all = [header, ...parts];

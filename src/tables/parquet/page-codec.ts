@@ -9,7 +9,7 @@ const zstd = nodeZstd;
 const compressZstd = zstd && ((page: Uint8Array) => zstd.zstdCompressSync(page));
 
 interface PageCodec {
-  /** The value for this compression in the enumeration `CompressionCodec` of Parquet. */
+  /** The number of this compression in the enumeration `CompressionCodec` of Parquet. */
   readonly number: number;
   /**
    * Compresses a page in the memory of the page's encoder. Absent for files without compression, and if this

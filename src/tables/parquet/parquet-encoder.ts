@@ -99,7 +99,7 @@ export class ParquetEncoder {
 
   addBlock(rows: number, block: Promise<RowBlock>): void {
     this.#endBlock();
-    // The error is ignored here, because everything that waits for the row group also fails.
+    // Prevents an unhandled rejection. Everything that waits for the row group fails with the same error.
     block.catch(() => {});
     this.#blocks.push(block);
     this.#blockRows += rows;
@@ -191,8 +191,8 @@ export class ParquetEncoder {
 }
 
 /**
- * Returns the column chunks in the order of the columns. `parts` has the chunks of each part, see
- * `columnsOfPart`.
+ * Returns the column chunks in the order of the columns. `parts[n]` has the chunks of the columns `n`, `n +
+ * PARTS`, `n + 2 * PARTS` and so on; see `columnsOfPart`.
  */
 function dealtBack(
   types: readonly unknown[],

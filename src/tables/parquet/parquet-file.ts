@@ -76,7 +76,8 @@ export class ParquetFile {
       3: i64(this.#rows),
       4: list(this.#groups),
       6: utf8('millrace'),
-      // The order of the values in the statistics is the order that the type of the column defines.
+      // Field 7 (`column_orders`) states that the minimum and maximum of each column use the order that its
+      // type defines.
       7: list(this.#columns.map(() => struct({ 1: struct({}) }))),
     });
     const length = Buffer.alloc(4);

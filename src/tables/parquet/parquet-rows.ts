@@ -15,7 +15,7 @@ export interface ParquetRowsOptions {
  */
 export const PARQUET_ROWS: EncoderKind<ParquetRowsOptions> = {
   name: 'parquet',
-  // True, because row groups may still be encoded after the last file was decoded.
+  // After the last file was decoded, threads may still have to encode row groups.
   hasTasks: true,
   create: ({ columns, invalidValues }) => {
     const builder = new RowBlockBuilder(listColumns(columns).map(({ type }) => type));

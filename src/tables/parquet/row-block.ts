@@ -21,14 +21,14 @@ export function columnsOfPart<T>(columns: readonly T[], part: number): T[] {
 export interface BlockColumn {
   /** The number of values, not counting nulls. */
   readonly count: number;
-  /** The total size of the values in bytes, not counting the lengths of strings. */
+  /** The total size of the values in bytes. The numbers that store the lengths of strings do not count. */
   readonly dataBytes: number;
   /**
-   * The bytes of the column in this order. All numbers have 32 bits and are little-endian.
+   * The bytes of the column, in this order. The numbers before the data are little-endian and have 32 bits.
    * - the number of rows, the number of values, and the size of the data;
-   * - for each row, 0 for null, otherwise 1 plus its number of values (a list may have any number);
-   * - for strings, their lengths;
-   * - the data: strings in UTF-8, or other values in their width.
+   * - a number for each row: 0 for null, otherwise 1 plus the number of values in the row;
+   * - in columns of strings, the length of each string in bytes;
+   * - the data: strings in UTF-8, or other values in the width of their type.
    */
   readonly bytes: Uint8Array;
 }
@@ -185,7 +185,10 @@ class ColumnBuilder {
   #count = 0;
   #lengths = new Uint32Array(0);
   #used = 0;
-  /** The row that was started last, and the count and size before that row. */
+  /**
+   * The last row that was started. `#begunCount` and `#begunUsed` are the values of `#count` and `#used`
+   * before that row, so that `undo` can remove it.
+   */
   #begunRow = -1;
   #begunCount = 0;
   #begunUsed = 0;

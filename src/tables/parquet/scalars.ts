@@ -9,7 +9,7 @@ interface Scalar {
   readonly width: number;
   /** The number by which `encode-values.as` identifies the type. */
   readonly kind: number;
-  /** The value for the type in the enumeration `Type` of the Parquet format. */
+  /** The number of this type in the enumeration `Type` of the Parquet format. */
   readonly physical: number;
 }
 

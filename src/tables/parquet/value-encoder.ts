@@ -83,7 +83,7 @@ const MEMORY_PAGE = 64 * 1024;
 /** The space after each area of memory, because a copy may write beyond the end of an area. */
 const MARGIN = 64;
 
-/** These constants must be equal to those in `encode-values.as`. */
+/** `encode-values.as` has the same constants. They must be equal to these. */
 const PAGE_BYTES = 1 << 20;
 const ENTRY_BYTES = 12;
 const LENGTH_BYTES = 4;
@@ -117,8 +117,8 @@ export class ValueEncoder {
   /** The width of an index into the dictionary, in bits; `undefined` if there is no dictionary. */
   #indexBits: number | undefined;
   /**
-   * The start of the memory that the dictionary leaves free for pages, and the start of the memory for
-   * compressed pages.
+   * The position at which the memory for pages starts, after the dictionary, and the position at which the
+   * memory for compressed pages starts.
    */
   #free = FREE;
   #compressed = FREE;
@@ -129,7 +129,7 @@ export class ValueEncoder {
     this.#bytes = Buffer.from(this.#exports.memory.buffer);
   }
 
-  /** Starts a column. For each `RowBlock`, `blocks` has the part of the column that is in this block. */
+  /** Starts a column. `blocks` has the part of the column in each `RowBlock`. */
   begin(type: ColumnType, blocks: readonly BlockColumn[]): void {
     this.#blocks = blocks;
     this.#scalar = scalarOf(type);
@@ -157,8 +157,8 @@ export class ValueEncoder {
     const maxBytes = Math.min(Math.floor(plainBytes / 2), MAX_DICTIONARY_BYTES);
     const indexes = this.#free;
     const entries = indexes + 4 * count + MARGIN;
-    // The hash table doubles when more than half of its slots are in use. It therefore has at most 4 slots of 4
-    // bytes for each value.
+    // A slot of the hash table takes 4 bytes. The table doubles when more than half of its slots are in use,
+    // so a large table has at most 4 slots for each value.
     const slots = entries + ENTRY_BYTES * count + MARGIN;
     const plain = slots + Math.max(1024, 16 * count) + MARGIN;
     const end = plain + maxBytes + this.#largest + MARGIN;
@@ -237,8 +237,8 @@ export class ValueEncoder {
   }
 
   /**
-   * Returns whether the distinct values in a sample of the column take more than `MAX_SAMPLE_RATIO` of its
-   * bytes.
+   * Returns whether most values in a sample of the column are different: the distinct values take more than
+   * `MAX_SAMPLE_RATIO` of the sample's bytes.
    */
   #differs(): boolean {
     const exports = this.#exports;

@@ -111,8 +111,9 @@ export class VarintReader {
 
 /**
  * Appends the occurrences of a word in one post to `into`. An occurrence is written as the index of the word
- * in its string, times 4, plus two flags. Flag 1 marks the last occurrence. Flag 2 means that the index of
- * the string follows, because it differs from the previous one.
+ * in its string, times 4, plus two flags. Flag 1 marks the last occurrence. Flag 2 means that the number of
+ * the string follows. Without flag 2, the string is the same as for the previous occurrence, or string 0 for
+ * the first.
  */
 function encodeOccurrences(term: IndexedTerm, into: number[]): void {
   let before = 0;
@@ -128,8 +129,8 @@ function encodeOccurrences(term: IndexedTerm, into: number[]): void {
 }
 
 /**
- * Written instead of occurrences if no word of the post is the term, but two adjacent characters are. For
- * example, two adjacent regional indicators form the same term as a flag emoji.
+ * Written instead of occurrences if no word of the post is the term, but two adjacent characters form the
+ * term. For example, two adjacent regional indicators form the same term as a flag emoji.
  */
 const NONE = 0x1000_0000;
 

@@ -181,7 +181,10 @@ export class BlockFile implements Block {
     return lines.map(line => new Activity(line));
   }
 
-  /** Returns empty buffers if the block does not contain the term. */
+  /**
+   * Returns the postings and the occurrences of a term. Both are empty if the block does not contain the
+   * term.
+   */
   #find(term: string): { readonly postings: Buffer; readonly occurrences: Buffer } {
     const asked = Buffer.from(indexTerm(term));
     const [table, termsAt] = [this.#startOf('table'), this.#startOf('terms')];

@@ -10,7 +10,10 @@ import { CarryOver } from '../../../json/records.js';
 import { filesBelow, isCheckpointFile, STORED_POSTS } from '../../../storage/files-below.js';
 import { anyStorageError, withStorageError } from '../../../storage/storage-error.js';
 
-/** A large folder may have too many files to open all of them at the same time. */
+/**
+ * The maximum number of files that are read at the same time. A large folder may have more files than the
+ * system allows a process to open.
+ */
 const MAX_OPEN_FILES = 64;
 
 /** A file of posts. A change of its size or modification time means that its content has changed. */
@@ -44,7 +47,7 @@ async function fileAt(folder: string, path: string): Promise<readonly ListedFile
 export interface FileLine {
   /** The bytes without the line end. They are valid until the next lines are read. */
   readonly bytes: Buffer;
-  /** The position in the text of the file, after decompression. */
+  /** The position of the line in the file after decompression, in bytes. */
   readonly offset: number;
   /** The number of the line, from 1. */
   readonly number: number;

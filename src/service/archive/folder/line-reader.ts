@@ -20,7 +20,10 @@ export interface IndexedFile extends ListedFile {
    * memory. A `packed` file is read from a seekable copy in the index.
    */
   readonly form: 'plain' | 'gzip' | 'zstd' | 'packed';
-  /** Set for a packed file: the start of each chunk in the copy, and the end of the last chunk. */
+  /**
+   * Set for a packed file: the byte offset of each chunk in the packed copy of the file, and the end of the
+   * last chunk.
+   */
   readonly chunks?: readonly number[] | undefined;
   /** The size of the file's text after decompression, in bytes. */
   readonly textBytes: number;
@@ -97,7 +100,7 @@ export class LineReader {
     if (text !== undefined) return text;
     if (file.form === 'zstd' && nodeZstd === undefined) throw lacksZstd(path);
     return buffer(fileBlocks(path)).catch(cause => {
-      // The file was intact when it was indexed, so damage means that it has changed.
+      // The file was intact when it was indexed, so damaged data means that the file has changed.
       throw cause instanceof DataError ? hasChanged(path, cause) : cause;
     });
   }
@@ -213,8 +216,8 @@ async function* chunks(blocks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
 }
 
 /**
- * Reads the lines at ascending positions of a file that `writePackedText` has written. `starts` has the start of
- * each chunk.
+ * Reads lines from a file that `writePackedText` has written. `starts` is the result of `writePackedText`:
+ * the offsets of the compressed chunks. `positions` must be in ascending order.
  */
 export async function readPackedLines(
   path: string,

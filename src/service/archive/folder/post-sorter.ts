@@ -12,7 +12,7 @@ export interface SortedPost extends Omit<IndexedPost, 'terms'> {
 
 const RUN_BYTES = 24 * 1024 * 1024;
 
-/** A run: a sorted part of the temporary file, with the start of the posts of each minute. */
+/** A run: a part of the temporary file, in which posts are sorted by minute. */
 interface SortedRun {
   readonly minutes: Float64Array;
   /** The start of each minute in the file, then the end of the run. */
@@ -53,9 +53,9 @@ export class PostSorter {
     this.counts.set(minute, (this.counts.get(minute) ?? 0) + 1);
   }
 
-  /** Writes the posts added since the last run as a new run. Call it before `read`. */
+  /** Writes the posts that were added since the last call as a new sorted run. Call it before `read`. */
   async finish(): Promise<void> {
-    // The sort is stable: posts of the same minute stay in the order of the files.
+    // The sort is stable: posts of the same minute keep the order in which they were added.
     const posts = this.#posts.sort((a, b) => a.minute - b.minute);
     if (posts.length === 0) return;
     const minutes: number[] = [];

@@ -90,7 +90,10 @@ function locationOf({ position, place }: PostFields): Omit<PostLocation, 'docume
   return position === undefined && corners.length === 0 ? undefined : { position, corners };
 }
 
-/** Returns the occurrences of each word of a post, by term. The term of a word in a field has the field's prefix. */
+/**
+ * Returns the occurrences of each word in a post, by index term. The term is the word. If the word is in the
+ * field of an operator, the term has a prefix, such as `bio:`.
+ */
 function occurrencesOf(post: RulePost): ReadonlyMap<string, readonly Occurrence[]> {
   const all = new Map<string, Occurrence[]>();
   const add = (kind: TextKind, prefix: string, lists: readonly Tokens[]) => {
@@ -108,7 +111,9 @@ function occurrencesOf(post: RulePost): ReadonlyMap<string, readonly Occurrence[
   return all;
 }
 
-/** Removes duplicate strings, since the URLs of a link are often equal. */
+/**
+ * Keeps only the first of several strings with equal `folded`, because the URLs of a link are often equal.
+ */
 function distinct(texts: readonly Tokens[]): readonly Tokens[] {
   return texts.filter((text, i) => texts.findIndex(({ folded }) => folded === text.folded) === i);
 }

@@ -21,8 +21,8 @@ export interface BarChart {
 }
 
 /**
- * Renders bars as SVG, with the numbers as tooltips. Vertical positions are in pixels. Horizontal positions
- * are percentages, so that text keeps its size on phones.
+ * Renders bars as SVG. The tooltip of a bar shows its name and value. Vertical positions are in pixels.
+ * Horizontal positions are percentages, so that text keeps its size on phones.
  */
 export function barChart({ summary, bars, lines = [], isSmall = false }: BarChart): Html {
   const isLinked = bars.some(({ address }) => address !== undefined);
@@ -71,7 +71,10 @@ function labelAt(x: number, width: number): Html {
     : html`x="${round(middle)}%" text-anchor="middle"`;
 }
 
-/** Rounds up to 1 or an even digit, followed by zeros. The middle of the chart's scale is then an integer. */
+/**
+ * Rounds up to 1, 2, 4, 6 or 8 followed by zeros, but at least to 2. Half of the result, which the chart
+ * labels, is then an integer.
+ */
 function roundUp(value: number): number {
   const unit = 10 ** Math.floor(Math.log10(value));
   const factor = [1, 2, 4, 6, 8, 10].find(factor => factor * unit >= value) ?? 10;

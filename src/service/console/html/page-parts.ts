@@ -67,7 +67,7 @@ export function options(values: readonly string[], current: string): readonly Ht
   );
 }
 
-/** Renders code in which a line may break after the separators of addresses and JSON, but not inside a flag. */
+/** Renders code. Lines may break after `/`, `?`, `&` and `,`, but not inside a flag such as `--only`. */
 export function breakable(code: string): Html {
   return new Html(
     html`${code}`.text

@@ -129,8 +129,8 @@ function asset(type: string, text: string) {
 }
 
 /**
- * Returns headers that allow only the console's script, and forbid content of other sites, frames and
- * caching.
+ * Returns headers that forbid frames, caching and content of other sites. If `hasScript` is true, the page
+ * may run the console's script; otherwise, it may run no script.
  */
 function securityHeaders(hasScript = false, formTarget?: string): Record<string, string> {
   const formAction = ["'self'", formTarget].filter(Boolean).join(' ');

@@ -123,7 +123,7 @@ export class Sessions<User> {
     session.said = { message, path, id: hash.slice(1), until: Date.now() + MESSAGE_MS };
   }
 
-  /** Returns the message of a page. It is removed after another page was shown, or after a minute. */
+  /** Returns the message of a page. The message is removed when another page is shown, or after a minute. */
   message(request: IncomingMessage, path: string): Said | undefined {
     const session = this.#session(this.#idOf(request) ?? '');
     const said = session?.said;

@@ -37,7 +37,7 @@ export interface HtmlTableOptions<Row> {
   /** Returns the id of a row. Links to the row use it, and `messageAt` finds the row's message by it. */
   readonly idOf?: (row: Row) => string;
   readonly messageAt?: MessageAt | undefined;
-  /** Returns the details of a row, which a click on its second line shows. */
+  /** Returns the details of a row. The page shows them below the row after a click on "Details". */
   readonly detailsOf?: (row: Row) => HtmlValue;
 }
 
