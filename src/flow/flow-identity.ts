@@ -1,6 +1,7 @@
 import { isRecord } from '../base/record.js';
 import type { Json } from '../json/type-guards.js';
 import type { FlowIdentity, FlowStep } from './flow.js';
+import { internalsOf } from './internals.js';
 
 type Options = Readonly<Record<string, Json | undefined>>;
 
@@ -53,6 +54,18 @@ export function changedOption(before: Options, now: Options): string | undefined
 export function isIncremental(flow: FlowIdentity): boolean {
   return flow.some(
     step => step.incremental === true || (joinedSources(step)?.some(isIncremental) ?? false),
+  );
+}
+
+/**
+ * Whether a source of a flow reads the folder in which a file is, and selects files of that name. A later run of
+ * the flow would then read the file.
+ */
+export function readsFile(flow: FlowIdentity, file: string): boolean {
+  return flow.some(
+    step =>
+      internalsOf(step).reads?.(file) === true ||
+      joinedSources(step)?.some(source => readsFile(source, file)) === true,
   );
 }
 

@@ -31,6 +31,11 @@ export interface Internals {
    */
   readonly branch?: object;
   /**
+   * Set for the `FlowStep` of a source of files. Returns whether the source would read a file with this
+   * absolute path if the file existed. False for a file that the caller has listed by its name.
+   */
+  readonly reads?: (file: string) => boolean;
+  /**
    * Set for an error about the combination of stages. Every item would cause the same error, so the
    * option `damaged` does not skip such items.
    */

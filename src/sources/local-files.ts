@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { join, relative, sep } from 'node:path';
 import { abortable } from '../base/abortable.js';
 import {
   checkOptions,
@@ -25,6 +25,7 @@ import type { DecodedFile } from '../files/decoded-file.js';
 import { fileFlow } from '../files/engine.js';
 import type { Decoder, SourceFile } from '../files/file-source.js';
 import type { Cursor, Flow, Run } from '../flow/flow.js';
+import { withInternals } from '../flow/internals.js';
 import type { Progress } from '../flow/progress.js';
 import { workAhead } from '../flow/read-ahead.js';
 import type { FileBytes } from '../json/records.js';
@@ -36,6 +37,7 @@ import {
   isCheckpointFile,
   STORED_FILES,
 } from '../storage/files-below.js';
+import { absolutePath } from '../storage/folder.js';
 import { anyStorageError, withAnyStorageError } from '../storage/storage-error.js';
 
 /** The maximum size of a file that is read as a whole. Larger files are read in blocks. */
@@ -114,18 +116,27 @@ export function localFiles(
       ? (path: string) => path.search(match) !== -1
       : checkedMatch('localFiles', match);
   const selection = { matches, checkpoints: match !== STORED_FILES, shard, incremental };
+  const step = {
+    step: 'localFiles',
+    paths: roots,
+    match: match instanceof RegExp ? `${match}` : '(a function)',
+    ...shardMember(shard),
+    ...(incremental && { incremental }),
+  };
+  const reads = (file: string) => roots.some(root => isBelow(absolutePath(root), file, matches));
   return fileFlow(
     (run, decoder) => read(roots, selection, run, decoder),
-    [
-      {
-        step: 'localFiles',
-        paths: roots,
-        match: match instanceof RegExp ? `${match}` : '(a function)',
-        ...shardMember(shard),
-        ...(incremental && { incremental }),
-      },
-    ],
+    [withInternals(step, { reads })],
   );
+}
+
+/** Whether a file is in a folder, with a name that is read from that folder. Both paths are absolute. */
+function isBelow(folder: string, file: string, matches: (name: string) => boolean): boolean {
+  const parts = relative(folder, file).split(sep);
+  // The path from the folder to a file outside it begins with `..`, and files whose names begin with a dot are
+  // not read. The path is empty if the folder is the file itself.
+  if (parts.some(part => part === '' || part.startsWith('.'))) return false;
+  return matches(parts.join('/'));
 }
 
 /**

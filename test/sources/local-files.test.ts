@@ -26,7 +26,9 @@ import { jsonLines } from '../../src/operators/json-lines.js';
 import { committed } from '../../src/sinks/committed.js';
 import { files } from '../../src/sinks/files.js';
 import { tee } from '../../src/sinks/tee.js';
+import { concat } from '../../src/sources/concat.js';
 import { localFiles } from '../../src/sources/local-files.js';
+import { merge } from '../../src/sources/merge.js';
 import { LISTS_OPEN_FILES, openFilesBelow } from '../open-files.js';
 import { StandIn } from '../sinks/stand-in.js';
 import { temporaryFolder } from '../temporary-folder.js';
@@ -225,6 +227,25 @@ describe('localFiles', () => {
       expect(await contents(localFiles(folder, { match: /\.json$/ }))).toEqual([text]);
       await write({ 'c.json': '{\n  "version": 1\n}\n' });
       expect(await contents(localFiles(folder))).toHaveLength(4);
+    });
+
+    it('makes files() refuse a new output that the next run would read', async () => {
+      await write({ 'in/1.jsonl': '{"id":1}\n' });
+      const source = localFiles(join(folder, 'in'));
+      const copy = (from: Flow<FileBytes>, name: string) =>
+        pipeline(from, jsonLines(), files({ path: join(folder, name) }));
+      for (const from of [source, merge(source), concat(source)])
+        await expect(copy(from, 'in/a/all.jsonl')).rejects.toMatchObject({
+          code: 'ERR_STORAGE',
+          message: expect.stringContaining('so the next run would read this output'),
+        });
+      expect(await copy(source, 'in/1.jsonl')).toMatchObject({ posts: 1 });
+      expect(await copy(source, 'in/all.txt')).toMatchObject({ posts: 1 });
+      expect(await copy(source, 'all.jsonl')).toMatchObject({ posts: 1 });
+      const one = localFiles(join(folder, 'in/1.jsonl'));
+      expect(await copy(one, 'in/2.jsonl')).toMatchObject({ posts: 1 });
+      const selected = localFiles(join(folder, 'in'), { match: name => name === '1.jsonl' });
+      expect(await copy(selected, 'in/3.jsonl')).toMatchObject({ posts: 1 });
     });
 
     it('reads the files that a longer run has added, although the checkpoint has changed', async () => {
@@ -629,6 +650,13 @@ describe('localFiles with `incremental`', () => {
     await expect(run()).rejects.toThrow(/2\.jsonl has grown since it was read/);
     await rm(join(folder, 'in/2.jsonl'));
     expect(await run()).toMatchObject({ posts: 3, added: 0 });
+  });
+
+  it('makes files() refuse an output that a later run would read', async () => {
+    await write({ 'in/1.jsonl': ids(1), 'in/all.jsonl': ids(2) });
+    await expect(run('in')).rejects.toThrow(StorageError);
+    await expect(run('in')).rejects.toThrow(/all\.jsonl: localFiles\(\) reads that folder/);
+    expect(await run('in/.hidden')).toMatchObject({ posts: 2 });
   });
 
   it('rejects the checkpoint of a run without `incremental`', async () => {

@@ -48,7 +48,7 @@ export interface FileSinkConfig<T>
   readonly damaged: string | undefined;
 }
 
-interface RunOptions extends SharedOptions {
+interface RunOptions extends SharedOptions, Pick<OutputsOptions, 'isInput'> {
   readonly progress: Progress | undefined;
   /** Whether the run has a checkpoint, and therefore commits. */
   readonly commits: boolean;

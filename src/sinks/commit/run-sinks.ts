@@ -2,7 +2,7 @@ import { LinkedAbort } from '../../base/abortable.js';
 import { optionError } from '../../base/check.js';
 import { Engine } from '../../files/engine.js';
 import type { Cursor } from '../../flow/flow.js';
-import { isIncremental } from '../../flow/flow-identity.js';
+import { isIncremental, readsFile } from '../../flow/flow-identity.js';
 import type { Progress } from '../../flow/progress.js';
 import { shownTime } from '../../flow/progress-text.js';
 import type { FileSystem } from '../../storage/file-system.js';
@@ -142,7 +142,7 @@ interface Locked {
 async function run<T>(
   fs: FileSystem,
   folder: string,
-  { sinks, signal, read, damaged: damagedFile }: RunSinksOptions<T>,
+  { sinks, signal, read, owner, damaged: damagedFile }: RunSinksOptions<T>,
   locked?: Locked,
 ): Promise<readonly CommittedFile[]> {
   const formats = await Promise.all(sinks.map(({ config }) => config.format()));
@@ -180,6 +180,9 @@ async function run<T>(
         damaged: takesDamaged,
         engine,
         branch,
+        // A run that is not incremental may replace a file that it has read.
+        isInput: (file, exists) =>
+          (!exists || isIncremental(owner.flow)) && readsFile(owner.flow, file),
       }),
   );
   const all = damaged === undefined ? sinkRuns : [...sinkRuns, damaged];

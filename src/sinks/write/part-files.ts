@@ -29,6 +29,13 @@ export interface PartFilesOptions {
   readonly only: string | undefined;
   /** Returns advice for error messages: what happens if the script is run again. */
   afterFailure(): string;
+  /**
+   * Returns whether the next run would read a new output as input.
+   *
+   * @param file The absolute path of the output.
+   * @param exists Whether there is already a file, which the output will replace.
+   */
+  isInput?(file: string, exists: boolean): boolean;
 }
 
 export interface PartFile {
@@ -236,7 +243,12 @@ export class PartFiles {
     if (file.named) await this.#reopen(file);
     if (!file.fresh) return;
     await this.#makeFolderOf(file.path);
-    await regularStatus(this.#fs, file.path);
+    const exists = (await regularStatus(this.#fs, file.path)) !== undefined;
+    if (this.#options.isInput?.(this.#names.absolute(file.path), exists) === true)
+      throw new StorageError(
+        `Cannot write ${file.path}: localFiles() reads that folder, so the next run would read this output and write its posts again. Choose a \`path\` outside the folder; or a \`match\` that does not select the output`,
+        { path: file.path },
+      );
   }
 
   /** Renames a finished file back to a `.part` file, so that more can be added to it. */
