@@ -462,9 +462,13 @@ describe('compliance()', () => {
     await second.stop();
   });
 
-  it.each(['/streams/', '/replay/'])(
-    'reports a damaged record from %s to `onDamaged` and to `damaged` of the sink, and continues',
-    async place => {
+  it.each([
+    ['/streams/', 'not JSON'],
+    ['/replay/', 'not JSON'],
+    ['/streams/', '{"info":{"minutes_failed":["soon"]}}'],
+  ])(
+    'reports a damaged record from %s to `onDamaged` and to `damaged` of the sink, and continues: %s',
+    async (place, record) => {
       service.keepAlive(timing);
       const from = timing.now() - 2 * HOUR;
       service.happened.push({ id: 1, at: from + MINUTE });
@@ -474,9 +478,9 @@ describe('compliance()', () => {
         if (!request.url.includes(place) || sent++ > 0) return otherwise(response, request);
         const event = textOf(service.happened[0]!);
         if (place === '/replay/')
-          return stream([event, 'not JSON', info(COMPLETED, 2)])(response, request);
+          return stream([event, record, info(COMPLETED, 2)])(response, request);
         await otherwise(response, request);
-        service.write(service.open[0]!, 'not JSON');
+        service.write(service.open[0]!, record);
       };
       const told: string[] = [];
       const onDamaged = ({ raw }: { readonly raw: Buffer }) => void told.push(String(raw));
@@ -492,8 +496,8 @@ describe('compliance()', () => {
         source,
         files({ path: path.join(folder, 'events.jsonl'), checkpoint, damaged }),
       );
-      expect(told).toEqual(['not JSON']);
-      expect(await readFile(damaged, 'utf8')).toContain('not JSON');
+      expect(told).toEqual([record]);
+      expect(await readFile(damaged, 'utf8')).toContain(JSON.stringify(record));
       expect(await readFile(path.join(folder, 'events.jsonl'), 'utf8')).toContain('"id_str":"1"');
     },
   );
@@ -516,6 +520,23 @@ describe('compliance()', () => {
     await service.until(1);
     while (gaps.length === 0) await new Promise(resolve => setTimeout(resolve, 1));
     expect(gaps).toMatchObject([{ reason: 'not filled' }]);
+    await run.stop();
+  });
+
+  it('emits a warning about a gap if there is no `onGap`', async () => {
+    const emitted = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+    onTestFinished(() => emitted.mockRestore());
+    const run = reading({ backfill: false });
+    await service.until(1);
+    await service.cut();
+    await vi.waitFor(() => expect(emitted).toHaveBeenCalled(), 20_000);
+    expect(emitted.mock.calls).toEqual([
+      [
+        expect.stringMatching(
+          /^Compliance events from \d{12} to \d{12} could not be fetched \(not filled\)\. Pass `onGap`/,
+        ),
+      ],
+    ]);
     await run.stop();
   });
 

@@ -167,6 +167,8 @@ describe('a scrub_geo event of the local service', () => {
     expect(await found()).toHaveLength(60);
     service.compliance.inject(scrub(idOf(39)));
     expect(await found()).toEqual(Array.from({ length: 20 }, (_, i) => idOf(59 - i)));
+    service.compliance.inject(scrub(idOf(19)));
+    expect(await found()).toHaveLength(20);
     const { results } = await ask(`${query('', 'tea')}&maxResults=500`);
     expect(results.filter(post => post.coordinates === null)).toHaveLength(40);
     expect((await ask(query('/counts', 'tea has:geo'))).totalCount).toBe(60);
