@@ -197,8 +197,8 @@ function patternOf(secret: string): RegExp {
     base64Spelling(bytes.toString('base64')),
     bytes.toString('hex').replace(/[a-f]/g, anyCase),
   ].join('|');
-  // The shortest secrets are replaced only as a value, which follows a quote, an equals sign, a colon or a
-  // similar character. An apostrophe within a word does not count as a quote.
+  // A secret shorter than `MIN_WORD` is replaced only after a quote, an equals sign, a colon or a similar
+  // character, as in `name=a`. An apostrophe within a word does not count as a quote.
   const pattern =
     length < MIN_WORD ? `(?<=["=:;>]|(?<!\\p{L})')(?:${all})(?![\\p{L}\\p{N}_])` : all;
   return new RegExp(pattern, 'gu');

@@ -159,8 +159,8 @@ function isPrinted(value: unknown): boolean {
 }
 
 /**
- * Returns a value and all values in it. The arguments of a call come before the call. The script
- * therefore declares each constant before using it.
+ * Returns a value and all values in it. The arguments of a call come before the call, so that the script
+ * declares each constant before using it.
  */
 function valuesIn(value: unknown): unknown[] {
   if (value instanceof Call) return [...value.args.flatMap(valuesIn), value];

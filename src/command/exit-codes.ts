@@ -62,8 +62,8 @@ function inVariables(line: string): string {
 }
 
 /**
- * Removes the sentences and clauses of a line that name an option for which the command has no flag. Always
- * keeps the first sentence and the first clause.
+ * Shortens a line of an error message: removes each sentence, and each clause after a semicolon, that names
+ * an option for which the command has no flag. Always keeps the first clause of the line.
  */
 function withoutOthers(line: string, flagOf: (option: string) => string | undefined): string {
   const isKept = (part: string, index: number) =>

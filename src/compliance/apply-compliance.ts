@@ -83,12 +83,12 @@ export const APPLY_OPTIONS = {
 } satisfies OptionTable<ApplyComplianceOptions>;
 
 /**
- * Removes posts, or parts of posts, from stored files, with the same rules as `withoutDeleted`. Rewrites only
- * files that contain such posts, up to 4 at a time, each atomically. After a crash, every file is either
- * unchanged or finished, and the next run continues with the unchanged files. If nothing new was recorded, a
- * second run changes nothing. Updates the post count in the `info` line at the end of a job file. A rewritten
- * file keeps its compression: gzip, zstd or none. Symbolic links below the folder are not followed. The
- * checkpoints that the sink `files` has written are not changed.
+ * Removes from stored files the posts, and the parts of posts, that `withoutDeleted` removes from a flow.
+ * Rewrites only files that contain such posts, up to 4 at a time, each atomically. After a crash, every file
+ * is either unchanged or finished, and the next run continues with the unchanged files. A second run changes
+ * nothing if no tombstones were recorded since the first run. Updates the post count in the `info` line at
+ * the end of a job file. A rewritten file keeps its compression: gzip, zstd or none. Symbolic links below the
+ * folder are not followed. The checkpoints that the sink `files` has written are not changed.
  *
  * @throws OptionError, StorageError; DataError if a file is damaged. Before any file changes, also throws a
  *   DataError if a file is zstd and Node is older than 22.15, which cannot read zstd.

@@ -35,7 +35,8 @@ export interface ComplianceOptions {
   readonly partitions?: readonly number[] | undefined;
   /**
    * A start in the past: `YYYYMMDDHHMM` (UTC), an ISO 8601 date or time, or a `Date`. A replay fetches the
-   * events from this time until now. A time more than an hour after the time of the service is an error.
+   * events from this time until now. It is an error if this time is more than an hour ahead of the service's
+   * clock.
    */
   readonly fromDate?: Timestamp | undefined;
   /**

@@ -49,7 +49,10 @@ const MAX_WHOLE_BYTES = 8 * 1024 * 1024;
  */
 const WHOLE: Cursor = { source: 'file' };
 
-/** Shared by all files, because its contents are used only until the next post is read. */
+/**
+ * Holds the ids of one post at a time. All files can share it, because the ids of a post are not used after
+ * the next post is read.
+ */
 const ids = new ShownIds();
 
 /**

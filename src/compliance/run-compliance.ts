@@ -61,8 +61,8 @@ const QUIET_MS = 15 * SECOND;
 /** The wait before a failed replay of a gap is repeated, in milliseconds. */
 const RETRY_WAIT_MS = 5 * MINUTE;
 /**
- * How far `fromDate` may be after the time of the service. It is often the current time of this machine,
- * whose clock may be ahead.
+ * The maximum time by which `fromDate` may be later than the service's clock, in milliseconds. `fromDate` is
+ * often the current time of this machine, whose clock may be ahead.
  */
 const MAX_AHEAD_MS = HOUR;
 
@@ -103,7 +103,7 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
           { missing: ['one record'], cursor: cursorOf(job, gaps.state), cause: error },
         );
     } catch (thrown) {
-      // Aborts all connections. Otherwise, this connection would be reopened.
+      // Aborts all connections. Otherwise, `maintainConnection` might connect again after this error.
       fail(thrown);
       throw thrown;
     }

@@ -47,9 +47,10 @@ interface TombstoneStore {
 }
 
 /**
- * The tombstones of posts and users, on disk (LMDB). 100 million ids take a few gigabytes on disk and little
- * memory. Once a call of `record` has resolved, what it stored survives a crash. One process may record while
- * any number of processes look ids up. Created by `openTombstones`.
+ * Stores on disk (LMDB) which posts and users were deleted, withheld or otherwise changed by compliance
+ * events. 100 million ids take a few gigabytes on disk and little memory. Once a call of `record` has
+ * resolved, its data survives a crash. One process may record while any number of processes look ids up.
+ * Created by `openTombstones`.
  */
 export class Tombstones {
   readonly folder: string;
@@ -164,10 +165,12 @@ export class Tombstones {
 }
 
 /**
- * Opens the tombstones in a folder. Creates the folder if it does not exist, unless `readOnly` is set.
+ * Opens a folder of tombstones, which record what compliance events have done to posts and users. Creates the
+ * folder if it does not exist, unless `readOnly` is set.
  *
  * @throws OptionError
- * @throws StorageError if the folder cannot be used, or if `readOnly` is set and it has no tombstones.
+ * @throws StorageError if the folder cannot be used, or if `readOnly` is set and the folder has no
+ * tombstones.
  * @example
  * await using tombstones = await openTombstones('tombstones');
  * await pipeline(compliance(account()), intoTombstones(tombstones));

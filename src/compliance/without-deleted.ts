@@ -109,7 +109,10 @@ async function withoutHidden(
  */
 const ROW_ID_INTS = 1 + SHOWN_INTS;
 
-/** The ids that `ShownIds` reads from each post, in the order of the rows. */
+/**
+ * The ids that decide whether each post may be shown, in the order of the posts. Each id takes `ROW_ID_INTS`
+ * integers.
+ */
 export const SHOWN_IDS: RecordColumn<Uint32Array, undefined> = {
   kind: {
     name: 'shownIds',
@@ -141,9 +144,9 @@ export const SHOWN_IDS: RecordColumn<Uint32Array, undefined> = {
   options: undefined,
 };
 
-// The states of a post. `statesOf` determines them from the ids of the post alone.
+// The states of a post. To determine them, `statesOf` compares only the ids in the post with the tombstones.
 const SHOWN = 1;
-/** The ids alone do not tell whether to hide, mask or change the post, so its bytes must be read. */
+/** The post may have to be hidden, masked or changed, for which its bytes must be read. */
 const SUSPECT = 2;
 const HIDDEN = 3;
 

@@ -4,7 +4,7 @@ import type { DecodedRows, OpenFileRange, RowList } from './rows.js';
 import { answerOfThread, type EngineThread } from './worker-thread.js';
 
 interface DecodedContents {
-  /** The positions of the records. Their content may be on another thread. */
+  /** The start and the length of each row in the file. The bytes of the rows may be on another thread. */
   readonly rows: FileRecords;
   readonly columns: ReadonlyMap<RecordColumn, unknown>;
   readonly messages: readonly Uint8Array[];

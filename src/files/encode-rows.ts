@@ -20,8 +20,8 @@ export interface EncoderKind<Options = unknown> {
    */
   create(options: Options): (each: EachRow) => Uint8Array | RowParts;
   /**
-   * Whether the format still needs threads after the last file has been decoded, in order to assemble its
-   * parts.
+   * Whether threads are still needed after the last file has been decoded, because they assemble the
+   * `RowParts` of the format.
    */
   readonly hasTasks: boolean;
 }

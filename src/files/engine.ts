@@ -24,10 +24,10 @@ import { FileDecoder, type PlanReader } from './thread-pool.js';
 const ITEMS_A_BATCH = 64;
 
 /**
- * Runs a plan: the built-in stages of a flow that reads whole files. Decodes the files in threads, or on the
- * main thread if the input is small or threads are unavailable. Then the steps of the plan decide which posts
- * pass. They run on the main thread, in the order of the files. If a file cannot be decoded in one piece, for
- * example because it is damaged, the stages process it in blocks and throw the exact error.
+ * Runs a plan, which describes the built-in stages of a flow that reads whole files. Decodes the files in
+ * threads, or on the main thread if the input is small or threads are unavailable. Then the steps of the plan
+ * select posts on the main thread, in the order of the files. A file that cannot be decoded in one piece, for
+ * example because it is damaged, goes through the stages in blocks. They throw the exact error.
  */
 export class Engine implements PostEngine {
   readonly #readers: PlanReader[] = [];
@@ -160,8 +160,8 @@ async function* inSmallBatches(batch: EngineBatch): Batches<never> {
       from = to;
     } while (from < end);
   } finally {
-    // This also runs if the reader stops early. `leave` keeps the memory, because the reader may
-    // still use the posts.
+    // This also runs if the reader stops early. `leave` does not free the file's content on the main thread,
+    // because the reader may still use posts in it.
     rows.file.leave();
   }
 }

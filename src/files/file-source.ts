@@ -31,9 +31,9 @@ export interface StoredFile {
 
 /** The part of the engine that decodes the files of a source. */
 export interface Decoder {
-  /** How many files a source starts to decode before the first file is read. */
+  /** How many files a source decodes ahead of the reader. */
   readonly ahead: number;
-  /** Whether the decoded files stay on worker threads. Only known after the call of `expect`. */
+  /** Whether the contents of decoded files stay on worker threads. Read this only after calling `expect`. */
   readonly inThreads: boolean;
   /**
    * Announces the files of a source before the first file is decoded. Starts threads if there are enough

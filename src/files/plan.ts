@@ -219,7 +219,8 @@ function decodingOf({ gunzip, limits, records }: PlanParts) {
 /**
  * Creates the flow of `gunzip`, `jsonLines` or `activities`, the stages that convert files to posts.
  *
- * @param extend Adds the stage to the plan of its input, if the input has a plan.
+ * @param extend Returns the input's `Plan` with the stage added, or `undefined` if the stage cannot
+ *   be part of it. Called only if the input has a `Plan`.
  */
 export function stageFlow<In, Out>(
   input: AsyncIterable<In>,

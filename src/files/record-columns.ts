@@ -36,7 +36,7 @@ export interface RecordColumnKind<Data = unknown, Options = unknown> {
  */
 export interface RecordColumn<Data = unknown, Options = unknown> {
   readonly kind: RecordColumnKind<Data, Options>;
-  /** The options of the kind. They are sent to threads by structured clone. */
+  /** The argument of `kind.create`. It is sent to threads by structured clone. */
   readonly options: Options;
 }
 

@@ -118,8 +118,8 @@ export type Rows = StoredRows | ItemRows;
 export class StoredRows {
   readonly file: DecodedRows;
   /**
-   * The indexes of the rows, in the order of the records. A row that is routed to several tags is listed once
-   * for each tag.
+   * For each row in this list, its index in the file, in ascending order. After `routeByTag`, a row is listed
+   * once for each of its tags.
    */
   readonly rows: Uint32Array;
   /** For each row in `rows`, the index of its tag in `tagNames`. Absent if the flow has no `routeByTag`. */

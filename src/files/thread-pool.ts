@@ -58,8 +58,8 @@ const AHEAD = 2;
 const MAX_CONTENT_BYTES = 16 * 1024 * 1024;
 
 /**
- * Decodes the files of a run. Uses threads once enough input is expected, and the main thread until then.
- * Always uses the main thread if `workers` is 0, if all readers want posts on the main thread, or if the
+ * Decodes the files of a run, on the main thread until enough input is expected, and then in threads. Never
+ * uses threads if `workers` is 0, if all readers read posts only on the main thread (`isHere`), or if the
  * script for the threads is missing.
  */
 export class FileDecoder implements Decoder {
@@ -278,7 +278,7 @@ export class Threads {
   #start(): EngineThread | undefined {
     try {
       // When this thread transfers its first buffer, V8 discards the optimised code that reads columns.
-      // Transferring a buffer here costs nothing, because no such code exists yet.
+      // Therefore, a buffer is transferred here, before such code exists.
       if (this.#threads.length === 0) releaseMemory(Buffer.allocUnsafeSlow(1));
       const thread = new EngineThread(this.#script, threadStartOf(this.#setup));
       this.#threads.push(thread);

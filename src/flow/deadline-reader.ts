@@ -25,7 +25,7 @@ export class DeadlineReader<T> {
     if (deadline !== undefined && !(await isBefore(this.#next, deadline))) return 'late';
     const next = this.#next;
     this.#next = undefined;
-    // Set before the `await`, because an input that throws has ended.
+    // If the input throws, it has ended, and `close` must not call its `return`.
     this.#ended = true;
     const result = await next;
     this.#ended = result.done === true;

@@ -86,8 +86,8 @@ export class FlowRun<
   }
 
   /**
-   * Closes the source after an abort while the reader is not waiting for a batch. The reader may never ask
-   * for another batch, so nothing else would close the source.
+   * Closes the source if the run is aborted while the reader is not waiting for a batch. The reader may never
+   * ask for another batch, so nothing else would close the source.
    */
   #close(reason: unknown): void {
     this.#failure = { reason };
@@ -195,7 +195,7 @@ export class FlowItems<T> implements AsyncIterator<T, undefined> {
   }
 
   async #take(): Promise<IteratorResult<T, undefined>> {
-    // If an abort arrives in the middle of a batch, the rest of the batch is not delivered.
+    // An abort ends the run even in the middle of a batch. The rest of the batch is then not delivered.
     while (this.#run.ended || this.#index >= this.#items.length) {
       const result = await this.#run.next().catch(error => {
         this.#onEnd();

@@ -223,9 +223,9 @@ export interface SinkRun {
 export type Sink<In, Result = void> = (input: AsyncIterable<In>, run?: SinkRun) => Promise<Result>;
 
 /**
- * A function that `pipeline` takes as a sink. `pipeline` always passes a `Flow`. A sink that has its own
- * checkpoint can therefore open the batches at the cursor of that checkpoint. The batches use the signal and
- * progress of the pipeline.
+ * A function that `pipeline` takes as a sink. Its input is a `Flow`. A sink that stores its own cursor can
+ * pass this cursor to `batches`, which then resumes there. The batches use the signal and progress of the
+ * pipeline.
  *
  * @example
  * await pipeline(source, async (posts: Flow<Activity>) => {

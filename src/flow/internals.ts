@@ -19,11 +19,11 @@ export interface Internals {
   /** Set for a sink that holds locks. After an abort, the pipeline waits until the sink has released them. */
   readonly holdsLocks?: boolean;
   /**
-   * Set for a sink that itself counts the items that it has written. For other sinks, each item that the sink
-   * has read counts as written.
+   * Set for a sink that counts the items that it has written. For any other sink, an item counts as written
+   * once the sink has read it.
    */
   readonly counts?: boolean;
-  /** Set for a function that encodes an item: an `ItemEncoding`, which encodes many items at once. */
+  /** Set for a function that encodes one item: the `ItemEncoding` that encodes many items in the same way. */
   readonly encoding?: object;
   /**
    * Set for a file sink or `committed`: the `FileSink` or `CommittedSink` object that `tee` uses if the sink

@@ -29,7 +29,7 @@ export class ProgressText {
   readonly #progress: Progress;
   readonly #started = performance.now();
   #samples: Sample[];
-  /** The first known fraction, and when it became known. In a resumed run, it is not 0. */
+  /** The first known completed fraction of the run, and its time. In a resumed run, the fraction is not 0. */
   #first: { readonly at: number; readonly fraction: number } | undefined;
 
   constructor(progress: Progress) {

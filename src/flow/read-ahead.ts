@@ -25,8 +25,8 @@ export async function* workAhead<T, R>(
     weigh,
     start: item => {
       const result = work(item);
-      // The error is thrown when it is this item's turn. Until then, it must not end the process as an
-      // unhandled rejection.
+      // If `work` fails, its error is thrown once all earlier items have been yielded. Until then, it must
+      // not end the process as an unhandled rejection.
       result?.catch(() => {});
       return { item, result };
     },

@@ -196,8 +196,8 @@ type Sentence<
 > = `It reads ${Reads}, but gets ${ItemName<Given>}: ${Advice}`;
 
 /**
- * The name of an item type in messages. If the type is a union, it gets the first name that fits any of its
- * members.
+ * The name of an item type in the compiler's messages. A union gets a name only if the name fits all of its
+ * members. Otherwise, the union is called `other items`.
  */
 type ItemName<Given> = [Given] extends [JsonRecord]
   ? 'JSON records'

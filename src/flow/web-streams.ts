@@ -1,10 +1,10 @@
 import { abortable, LinkedAbort } from '../base/abortable.js';
 import { stopReason } from './flow-run.js';
 
-// `fromWeb` and `toWeb` of node:stream are not used, because of problems in Node 20. They refuse
-// streams of other realms and polyfills. They end a stream at an item that is `null`. They keep
-// streams locked after the run and do not abort a write that never ends. They fail if a stream ends
-// before its input. The tests of this file cover each of these cases.
+// `fromWeb` and `toWeb` of node:stream are not used, because they have several problems in Node 20. They
+// refuse polyfills and streams of other realms. They end a stream at an item that is `null`. They keep a
+// stream locked after the run. They do not abort a write that never ends. They fail if a writable stream ends
+// before its input. The tests of this file cover all these problems.
 
 // These types are structural. They match streams from the global scope, from node:stream/web, from other
 // realms and from polyfills, whether or not browser types are installed. TypeScript infers the item type from

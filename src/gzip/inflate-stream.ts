@@ -20,7 +20,7 @@ const DELIVERED_BYTES = 512 * 1024;
 export interface GzipDecoderOptions extends InflateLimits {
   readonly origin: string | undefined;
   /**
-   * The number of compressed bytes for one call of the decoder.
+   * The maximum number of compressed bytes that are passed to one call of the decoder.
    * @default 16384
    */
   readonly step?: number | undefined;

@@ -16,9 +16,9 @@ let closed: MessagePort | undefined;
 
 /**
  * Frees the memory of bytes immediately. All views of this memory become empty. If large buffers were left to
- * the garbage collector, it would run a full collection every few blocks. Does nothing if the bytes may share
- * their memory with other buffers. Node allocates buffers that are smaller than half of its pool from that
- * pool.
+ * the garbage collector, it would run a full collection every few blocks. Does nothing if the bytes are less
+ * than half of their buffer, because other data may be in the same buffer, for example in the pool that Node
+ * uses for small buffers.
  */
 export function releaseMemory({ buffer, byteLength }: Uint8Array | Uint32Array): void {
   const ownsBuffer = 2 * byteLength >= buffer.byteLength && byteLength > 0;

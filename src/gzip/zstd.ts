@@ -107,7 +107,11 @@ class ZstdFrame {
     });
   }
 
-  /** Decodes bytes of the frame. The decoder is paused while the consumer reads nothing. */
+  /**
+   * Decodes the next bytes of the frame. Decoding pauses while the consumer requests no output.
+   *
+   * @param ends Whether these are the last bytes of the frame.
+   */
   async *write(bytes: Buffer, ends: boolean): AsyncGenerator<Buffer, void, undefined> {
     let isTaken = false;
     const taken = () => {

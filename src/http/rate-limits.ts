@@ -183,8 +183,8 @@ export class RateLimiter {
     });
     this.#last = entered.catch(() => {});
     const permit = abortable(entered, signal);
-    // If the abort arrives at the same time as the permit, `permit` rejects although `entered` has resolved.
-    // The request is then never sent. `sent()` is called anyway, because it releases the unused permit.
+    // If `signal` aborts just as `entered` resolves, `permit` rejects, and no request is sent. Until `sent()`
+    // is called, the unused permit would count towards every rate.
     permit.catch(() => entered.then(unused => unused.sent()).catch(() => {}));
     return permit;
   }

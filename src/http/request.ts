@@ -146,8 +146,8 @@ function decodedBody(handler: ResponseHandler, headers: ResponseHeaders): AsyncI
 }
 
 /**
- * The number of gzip bytes for one call of the decoder. Gzip expands data up to 1,032 times, so one call
- * returns up to 4 MiB.
+ * The maximum number of gzip bytes that are passed to one call of the decoder. Gzip expands data up to 1,032
+ * times, so one call returns up to 4 MiB.
  */
 const DECODER_CALL_BYTES = 4 * 1024;
 
@@ -159,9 +159,11 @@ const MAX_BOMB_BYTES = 16 * 1024 * 1024;
 const MAX_RATIO = 200;
 
 /**
- * Decodes a gzip body as it arrives. If the body ends early, throws the error of `cutResponse`. If its bytes
- * are wrong, throws a retryable `DataError`, because they may have been damaged in transit. If it expands far
- * more than JSON does, throws a `DataError` that is not retryable.
+ * Decodes the gzip body of a response as it arrives.
+ *
+ * @throws ConnectionError if the body is empty or ends early.
+ * @throws DataError if the body is damaged, which is retryable because the damage may have happened in
+ * transit. A body that expands far more than JSON does is also refused, but that error is not retryable.
  */
 export async function* decodeBody(
   body: AsyncIterable<Buffer>,

@@ -54,8 +54,8 @@ export class JetStreamConnection implements Servers {
   readonly #running = new Set<(reason: unknown) => void>();
   readonly #unlink: () => void;
   /**
-   * For each stream whose existence is being checked, the pending request. Failures that occur at the same
-   * time share one check.
+   * The pending requests that check whether a stream still exists, by the name of the stream. Messages that
+   * fail at the same time share one request.
    */
   readonly #checks = new Map<string, Promise<StreamInfo>>();
   readonly #acknowledgements: Acknowledgements;

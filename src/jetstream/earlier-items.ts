@@ -17,8 +17,8 @@ const SLACK = 1_000;
  */
 export interface PublishedItem {
   /**
-   * The header `Millrace-Position` of the item's message. If the message has one item, this is the
-   * number of items in the flow before it.
+   * The header `Millrace-Position` of the item's message: the number of items that the publisher had added by
+   * then, without the items of this message.
    */
   readonly position: number;
   /** The size of the message in bytes. Set only if this is the first item of the message. */

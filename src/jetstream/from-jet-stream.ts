@@ -81,8 +81,8 @@ export interface FromJetStreamOptions<T = Activity> extends JetStreamConnectionO
    */
   readonly onGap?: ((gap: JetStreamGap) => unknown) | undefined;
   /**
-   * Creates an item from the bytes that `toJetStream` has sent for it. @default creates an `Activity` and
-   * reads its id
+   * Creates an item from its bytes in a message.
+   * @default creates an `Activity`; the flow fails if it has no id
    */
   readonly item?: ((payload: Buffer) => T) | undefined;
   /**

@@ -147,7 +147,10 @@ export class NotStored extends Error {
   override readonly name = 'JetStreamNotEnabled';
 }
 
-/** The names of errors that `kindOf` classifies as an outage, unless a refusal or a code decides first. */
+/**
+ * The names of errors that `kindOf` classifies as an outage. It tests for refusals and for known error codes
+ * first.
+ */
 const OUTAGES = new Set([
   'TimeoutError',
   'NoResponders',

@@ -10,7 +10,7 @@ import { Activity } from '../post/activity.js';
 /** The headers of a message, in addition to its id (`Nats-Msg-Id`), which the client sets. */
 export const HEADERS = {
   publisher: 'Millrace-Publisher',
-  /** The epoch of the message: a number for each start of the publisher, see `positions.ts`. */
+  /** The epoch: a number that identifies one start of the publisher. Each later start has a higher number. */
   epoch: 'Millrace-Epoch',
   /**
    * How many posts the publisher had read from the flow when it created the message, not counting the posts

@@ -243,7 +243,8 @@ export class LostAndRepeated {
   #isWhole: boolean;
 
   /**
-   * @param json The state from a cursor. For a new reader, only whether it gets all messages of the stream.
+   * @param json The state of an earlier reader, from its cursor. A new reader passes only `isWhole`: whether
+   * it gets all messages of the stream.
    */
   constructor(json: LostAndRepeatedJson | { readonly isWhole: boolean }) {
     this.#isWhole = json.isWhole;
@@ -283,7 +284,7 @@ export class LostAndRepeated {
     return this.#missing((checked, acknowledged) => [checked, acknowledged]);
   }
 
-  /** Returns the lost positions that have not been reported yet, and marks them as reported. */
+  /** Returns the positions of lost messages, except positions that an earlier call has returned. */
   takeLost(): LostPositions[] {
     const { lost } = this;
     for (const followed of this.#followed.values())
@@ -292,7 +293,7 @@ export class LostAndRepeated {
     return lost;
   }
 
-  /** Marks reported positions as seen, so that cursors do not have to store them. */
+  /** Marks the positions of lost messages as seen, so that cursors do not have to store them as missing. */
   dismiss(lost: readonly LostPositions[]): void {
     for (const { publisher, subject, ...range } of lost)
       this.#followed.get(`${publisher} ${subject}`)?.seen.fill(range);

@@ -296,8 +296,8 @@ export class Publisher {
 }
 
 /**
- * Returns the id of a message, which depends on the ids of its items. The sender adds a prefix that makes it
- * specific to the publisher and its flow.
+ * Returns the id of a message: the id of its only item, or a digest of the ids of its items. The sender adds
+ * a prefix that makes the id specific to the publisher and its flow.
  */
 function messageId(items: readonly Outgoing[]): string {
   const [first] = items;

@@ -87,7 +87,10 @@ class MessageReader {
   readonly #options: ReadOptions;
   readonly #until: number;
   #position: number;
-  /** Since when the stream has had messages that no consumer delivers. */
+  /**
+   * The value of `performance.now()` when the consumer first failed to deliver messages that the stream has;
+   * `undefined` if the consumer delivers.
+   */
   #stalledSince: number | undefined;
   #consumer: Consumer | undefined;
   /**

@@ -170,8 +170,8 @@ export function showWait(
 }
 
 /**
- * Converts an error of the client to a typed error. Returns any other error unchanged. The failures `outage`
- * and `full` are retryable: the same request may succeed later.
+ * Converts an error of the NATS client to a `JetStreamError`, which is retryable if the same request may
+ * succeed later. Returns any other error unchanged.
  */
 export function typedError(servers: Servers, what: string, thrown: unknown): unknown {
   const { run, maxOutageMs, addresses } = servers;

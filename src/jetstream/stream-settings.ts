@@ -151,8 +151,8 @@ function overlap(one: string, other: string): boolean {
 }
 
 /**
- * The option `create` of `toJetStream`: the settings of a new stream. The servers store the stream in files,
- * and keep messages until one of its limits is reached.
+ * The option `create` of `toJetStream`: the settings of a new stream. The servers store the messages of the
+ * stream in files.
  */
 export interface CreateStreamOptions {
   /** The maximum size of the stream in bytes, on each replica; at least 1 MiB. */

@@ -55,8 +55,8 @@ export interface ToJetStreamOptions<T> extends JetStreamConnectionOptions {
   /** The name of the stream. */
   readonly stream: string;
   /**
-   * The prefix of the stream's subjects. Each post is sent to `posts.0`, `posts.1` and so on, depending on a
-   * hash of its id.
+   * The prefix of the stream's subjects. With the prefix `posts`, each post is sent to `posts.0`, `posts.1`
+   * and so on, depending on a hash of its id.
    */
   readonly subject: string;
   /**
@@ -302,7 +302,8 @@ async function publishBatches<T>(
 }
 
 /**
- * Returns the name of the publisher's entry in the bucket. Each shard of a source is a separate publisher.
+ * Returns the key under which a publisher stores its cursor in the key-value bucket. Each shard of a source
+ * has its own key.
  */
 function keyOf(name: string, flow: FlowIdentity): string {
   const shard = shardOfFlow(flow);

@@ -77,9 +77,10 @@ const OPTIONS = {
  * @returns The verdict: totals, missing segments and suspect minutes.
  * @throws OptionError before anything is sent, if an option is invalid.
  * @throws JobError if the job is not delivered, or has expired.
- * @throws IncompleteError if files are missing, or if totals differ and `totals` is `require`. All other
- *   files are in the folder. `missing` lists the segments of the missing files, and the totals that differ.
- *   `cause` is the last error, for example a `StorageError` because the disk is full.
+ * @throws IncompleteError if files are missing, or if `totals` is `require` and the files' totals differ
+ *   from the service's totals. All other files are in the folder. `missing` lists the segments of the missing
+ *   files, and the totals that differ. `cause` is the last error, for example a `StorageError` because the
+ *   disk is full.
  * @throws StorageError if the folder holds another job, or if another download is writing to it.
  * @throws The error of `onFile`, which ends the download.
  * @example

@@ -23,7 +23,7 @@ const MAX_FAILED_IN_A_ROW = 8;
  */
 const MIN_SIGNED = 6;
 
-/** The statuses with which a file is refused if its URL has expired or the file does not exist. */
+/** The HTTP statuses of the response if the URL of a file has expired, or the file does not exist. */
 const STALE_STATUSES: readonly number[] = [400, 401, 403, 404, 410];
 
 export type Fetched<T> =

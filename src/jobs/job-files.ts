@@ -319,7 +319,10 @@ const START: DownloadState = {
 
 export function downloadCursors({ basis: { job }, files, shard }: JobFileList) {
   let digest = shard === undefined ? '' : shardName(shard);
-  /** The digest at index n covers the names of the first n files. */
+  /**
+   * `digests[n]` is a digest of the names of the first n files. If a shard is downloaded, it also covers the
+   * name of the shard.
+   */
   const digests = [digest, ...files.map(file => (digest = nextDigest(digest, file)))];
   const refused = (problem: string) =>
     new OptionError('resume', `jobFiles: ${problem}. Remove the checkpoint to start again`);

@@ -22,8 +22,8 @@ const SHORT_RUN = 32;
 const words = new Int32Array(MAX_BYTES / 4 + 4);
 const bytes = new Uint8Array(words.buffer);
 /**
- * The document with `\uXXXX` escapes. A character of two or three bytes becomes one escape of six bytes. A
- * character of four bytes becomes two escapes.
+ * The buffer for a document with `\uXXXX` escapes. An escaped character adds at most 8 bytes: a character of
+ * four bytes becomes two escapes of six bytes each.
  */
 const escaped = Buffer.alloc(MAX_BYTES + 8 * MAX_ESCAPES);
 

@@ -39,8 +39,8 @@ const STRIDE = 4;
 export class LazyObject {
   #bytes: Buffer;
   /**
-   * The positions of the members that were read so far: `STRIDE` numbers for each. The positions of a key
-   * include its quotes. If a key has escapes, the start of the key is stored as a negative number.
+   * Four numbers for each member that was read so far: the start and end of its key, including the quotes,
+   * and the start and end of its value. If a key has escapes, its start is stored as a negative number.
    */
   readonly #members: number[] = [];
   /** The position of the delimiter before the next member. At the end, the position of the closing brace. */

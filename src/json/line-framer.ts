@@ -53,8 +53,9 @@ export class LineFramer implements Framer<Buffer> {
   #skippedBytes = 0;
   readonly #carried = new CarryOver();
   #line = 1;
-  /** The position of the current line in the file. `#blockAt` is the position of the current block. */
+  /** The position of the current line, in bytes from the start of the file. */
   #lineAt = 0;
+  /** The position of the current block, in bytes from the start of the file. */
   #blockAt = 0;
 
   constructor(
@@ -152,8 +153,8 @@ export class LineFramer implements Framer<Buffer> {
   }
 
   /**
-   * Takes one line. Returns a promise only if the line is damaged, because creating a promise for each line
-   * would take longer than framing it.
+   * Adds the JSON objects of one line to `records`. Returns a promise only if the line is damaged, because
+   * creating a promise for each line would take longer than framing it.
    */
   #take(line: Buffer, records: Buffer[], isLast = false): Promise<void> | undefined {
     const record = trim(line, this.#lineAt === 0);
@@ -190,7 +191,10 @@ export class LineFramer implements Framer<Buffer> {
     }
   }
 
-  /** Reports a copy of the damaged record, because the memory of the block may be released. */
+  /**
+   * Passes a copy of a damaged record to `onDamaged`, because the memory of the input block may be released.
+   * Without `onDamaged`, throws `error`.
+   */
   async #damaged(record: Buffer, error: DataError, more: { truncated?: true } = {}): Promise<void> {
     const { onDamaged } = this.#options;
     if (onDamaged === undefined) throw error;

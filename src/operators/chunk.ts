@@ -13,8 +13,8 @@ import { detached } from '../post/detach-from-block.js';
 /** Options of `chunk`: how long items wait until their chunk is full. */
 export interface ChunkOptions {
   /**
-   * The longest time that an item waits until its chunk is full, in milliseconds. Useful for sources that
-   * deliver slowly.
+   * The maximum time in milliseconds that an item waits for its chunk to fill. After that, the chunk is
+   * forwarded with fewer items. Useful for sources that deliver slowly.
    * @default no limit
    */
   readonly waitMs?: number | undefined;
@@ -26,8 +26,8 @@ const OPTIONS = {
 const COUNT = required(whole('the items of a chunk', { min: 1 }));
 
 /**
- * After this many consecutive full chunks without a cursor, the next cursor ends a chunk early. Otherwise, a
- * checkpoint might never be written.
+ * A checkpoint can be written only at a cursor at which no items wait for a full chunk. After this many full
+ * chunks without such a cursor, the next cursor ends a chunk early.
  */
 const FULL_IN_A_ROW = 16;
 

@@ -45,7 +45,7 @@ export function routeByTag(options: RouteByTagOptions = {}): Operator<Activity, 
 interface RowTags {
   /** For each row, the index in `tagSets` of its combination of tags. */
   readonly sets: Uint32Array;
-  /** The distinct combinations of tags. Most combinations occur in many posts. */
+  /** The lists of tags to which `sets` refers. Posts with the same list of rules share one list of tags. */
   readonly tagSets: readonly (readonly string[])[];
 }
 

@@ -58,8 +58,8 @@ const TIMES = ['created_at', 'postedTime'] as const;
 const AUTHORS = ['user', 'actor'] as const;
 
 /**
- * The ends of keys that most posts do not have. The opening quotes are omitted. A post has many quotes, so a
- * search for bytes that begin with a quote would take three times as long.
+ * Keys that most posts do not have, each with its closing quote but without its opening quote. A post has
+ * many quotes, so a search for bytes that begin with a quote would take three times as long.
  */
 const HISTORY = Buffer.from('edit_history"');
 const SHARED = Buffer.from('retweeted_status"');
@@ -91,8 +91,8 @@ export class Activity {
   readonly raw: Buffer;
   #fields: LazyObject | undefined;
   /**
-   * The id, if `leadingId` or `trailingId` finds it among the first or last members. An empty string if
-   * neither finds it.
+   * The id that `leadingId` or `trailingId` has found at the start or end of `raw`. An empty string if
+   * neither has found one; `undefined` until they are called.
    */
   #edgeId: string | undefined;
   #id: string | undefined;

@@ -115,7 +115,10 @@ export class Field<Kind extends FieldKind = FieldKind> {
     this.#streams = valueReader(this.paths.activity_streams, this.parts.activity_streams);
   }
 
-  /** Reads the value from a parsed post, or from an object with the same members as getters. */
+  /**
+   * Reads the value of the field from `post`: a parsed post, or an object that has a getter for each member
+   * of a post.
+   */
   read(post: object, format: Format): Values[Kind] {
     const value = format === 'original' ? this.#original(post) : this.#streams(post);
     return this.#convert(value, format);
@@ -123,8 +126,8 @@ export class Field<Kind extends FieldKind = FieldKind> {
 }
 
 /**
- * Returns a function that creates fields of a kind from their paths in both formats: `kind(original,
- * activity_streams)`.
+ * Returns a function that creates a field of a given kind. Its arguments are the paths of the field in
+ * the formats `original` and `activity_streams`.
  */
 export function fields<Kind extends FieldKind>(kind: Kind) {
   return (original: Where | undefined, streams: Where | undefined): Field<Kind> =>
@@ -258,8 +261,8 @@ export const OWN = {
   verb: value(NONE, 'verb'),
   shared: object('retweeted_status', 'object'),
   /**
-   * The author of a retweeted post. Only in `activity_streams`, where it distinguishes a retweeted post from
-   * a note, which has no author.
+   * The author of the member `object` of an `activity_streams` post. In a retweet, `object` is the retweeted
+   * post and has an author. In any other post, it is a note without an author.
    */
   sharedAuthor: object(NONE, 'object.actor'),
   /**

@@ -19,7 +19,10 @@ interface IdReader {
  */
 class IdChunk {
   length = 0;
-  /** The ids as pairs of 32-bit halves. Both halves are 0 if the id is in `#others`. */
+  /**
+   * Each id as two 32-bit halves, the high half first. Both are 0 for an id that is not a 64-bit integer.
+   * Such an id is stored in `#others`, by its index.
+   */
   readonly #halves = new Uint32Array(2 * CHUNK);
   readonly #others = new Map<number, string>();
   #text: string | undefined;

@@ -55,9 +55,8 @@ export class ConnectLog {
   }
 
   /**
-   * Replaces the stored time `at` with `sentAt`. Called if storing the time or opening the connection was
-   * slow, because the service counts a connection from the arrival of its request. After a power failure, the
-   * file may contain the old time again.
+   * Replaces the stored time of a connection, `at`, with `sentAt`, the later time at which its request was
+   * sent. The change is not synced to disk, so a power failure may undo it.
    */
   async move(at: number, sentAt: number): Promise<void> {
     await this.#append(`${text(at)} ${text(sentAt)}`, false);

@@ -12,7 +12,10 @@ import type { Damaged, OnDamaged } from '../json/records.js';
 import { type InfoMessage, parseConnectionMessage } from '../post/in-stream-message.js';
 import type { ReplaySpool } from './replay-spool.js';
 
-/** A connection that exceeds one of these limits on damaged records counts as damaged itself. */
+/**
+ * The maximum number of damaged records from one connection, and their maximum total size in bytes. If there
+ * are more, the connection is closed, and `end` of its result is the error of the last one.
+ */
 const MAX_DAMAGED = 1_000;
 const MAX_DAMAGED_BYTES = 64 * 1024 * 1024;
 

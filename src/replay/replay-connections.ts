@@ -58,8 +58,8 @@ export class GaveUp extends Error {
 }
 
 /**
- * Makes the connections that the replay machine requests, and yields the activities of each connection once
- * they are confirmed.
+ * Makes the connections that `machine` requests. Yields the activities of a connection once the service has
+ * confirmed them in the final message of the connection.
  */
 export async function* replayConnections(
   { url, window, maxMemory, onWait, ...job }: ConnectionOptions,

@@ -40,7 +40,8 @@ export class ReplaySpool {
   }
 
   /**
-   * Adds records. Resolves before the records are on disk, unless too many bytes wait to be written.
+   * Adds records. Does not wait until they are written to disk, unless more than `MAX_PENDING_BYTES` wait to
+   * be written.
    *
    * @throws StorageError if this write or an earlier one failed
    */

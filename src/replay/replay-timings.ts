@@ -11,9 +11,17 @@ export interface ReplayTimings {
   readonly youngestToMs: number;
   /** The length of the first requested range. Ranges are whole minutes. @default 16 minutes */
   readonly firstChunkMs: number;
-  /** The maximum length of a range. The length doubles after each success. @default 5 days */
+  /**
+   * The maximum length of the range of minutes that one connection requests. The length doubles after each
+   * success.
+   * @default 5 days
+   */
   readonly maxChunkMs: number;
-  /** The minimum length of a range. The length is halved when a connection breaks. @default 2 minutes */
+  /**
+   * The minimum length of the range of minutes that one connection requests. The length is halved when a
+   * connection breaks.
+   * @default 2 minutes
+   */
   readonly minChunkMs: number;
   /**
    * The maximum wait after the first failure. The maximum doubles with each consecutive failure. The actual

@@ -78,9 +78,10 @@ export interface ReplayOptions {
    */
   readonly maxMemory?: number | undefined;
   /**
-   * The maximum expected size of one connection on disk, in bytes. All activities of a connection are held
-   * back until its final message, and are received again if the connection breaks. The expected size of a
-   * range is computed from the size of the previous range.
+   * The maximum expected size of the activities of one connection, in bytes. They are held back until the
+   * connection's final message, and are received again if the connection breaks. A connection requests fewer
+   * minutes if it would otherwise be expected to exceed this size. The expected size is computed from the
+   * size of the previous range of minutes.
    * @default 1073741824 (1 GiB)
    */
   readonly maxDisk?: number | undefined;
@@ -98,8 +99,9 @@ export interface ReplayOptions {
    */
   readonly onDamaged?: OnDamaged | undefined;
   /**
-   * Called when the replay starts to wait until minutes are old enough, or until another connection is
-   * allowed. For a wait after a failure, the account's `onRetry` is called instead.
+   * Called when the replay starts to wait, either until the next minutes are 30 minutes old and can be
+   * replayed, or until the service allows another connection. For a wait after a failure, the account's
+   * `onRetry` is called instead.
    */
   readonly onWait?: ((wait: ReplayWait) => unknown) | undefined;
   /** Overrides times and limits of the service, for tests. */
@@ -196,7 +198,7 @@ function reportingReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   });
 }
 
-/** The flow of a shard without minutes. A window with fewer minutes than shards has such shards. */
+/** The flow of a shard that gets no minutes, because the window has fewer minutes than there are shards. */
 async function* none(): Batches<never> {}
 
 type RecordParser<T> = Pick<ReplayRun<T>, 'parse' | 'idOf' | 'timeOf'>;

@@ -29,7 +29,7 @@ import {
 
 /** The result of adding a rule. */
 export interface AddedRule extends ReplayRule {
-  /** Whether this call created the rule. Also `false` for a rule that already existed; see `reason`. */
+  /** Whether this call created the rule. `false` if the rule already existed or was refused; see `reason`. */
   readonly created: boolean;
   /** The message of the service, if the rule was not created. */
   readonly reason?: string | undefined;

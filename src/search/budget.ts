@@ -55,8 +55,7 @@ function spent(message: string): IncompleteError {
 }
 
 /**
- * Checks a budget against the options `maxResults` and `slices`. The table of options checks each option
- * alone.
+ * Refuses a budget for more than one slice, and a budget of fewer posts than a page may have (`maxResults`).
  *
  * @throws OptionError
  */

@@ -12,8 +12,8 @@ import type { QueryPosition } from './query-cursor.js';
 const SEARCHABLE_AFTER = MINUTE;
 
 /**
- * Returns the end of a run that starts now. All posts before it are searchable. It is rounded down to the
- * minute, or to a whole bucket for counts.
+ * Returns the end of the window of a run that starts now. All posts before this time are already searchable.
+ * The time is rounded down to the minute, or for counts to the start of a bucket.
  */
 function endOfRun({ account, runsEndAt = MINUTE }: Query): string {
   return formatTimestamp(floorTo(runsEndAt, account.clock.now() - SEARCHABLE_AFTER));

@@ -87,7 +87,13 @@ export async function* runPacked(search: PackedSearch, run: Run): Batches<Activi
   if (isIncremental) yield* runWindow(search, { ...START, at: first, first }, [], run);
 }
 
-/** @returns The last cursor of the first query in this window. */
+/**
+ * Runs the queries from `start` on over one window.
+ *
+ * @param before The stored ids of posts that were already delivered.
+ * @returns The last cursor of the first query. The next window of an incremental search starts from this
+ *   cursor.
+ */
 async function* runWindow(
   search: PackedSearch,
   start: State,

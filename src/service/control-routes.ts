@@ -22,11 +22,11 @@ import type { OAuthProvider } from './users/oauth-provider.js';
 
 const MAX_BODY_BYTES = 64 * 1024;
 const MAX_POSTS_BYTES = 16 * 1024 * 1024;
-/** The maximum size of a snapshot in bytes. It contains the files of all jobs. */
+/** The maximum size in bytes of a snapshot of the service. A snapshot contains the files of all jobs. */
 const MAX_SNAPSHOT_BYTES = 1024 * 1024 * 1024;
 /**
- * After the clock was moved, the response waits until events that are now due have happened. This is the
- * maximum wait, in milliseconds of real time.
+ * The maximum time that the response to a change of the clock waits for jobs to reach the states that are now
+ * due, in milliseconds of real time.
  */
 const MAX_SETTLE_MS = 2_000;
 

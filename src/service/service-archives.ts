@@ -99,8 +99,8 @@ export class ServiceArchives {
 }
 
 /**
- * Returns an archive without the posts that compliance events hide, and without the locations that they remove.
- * Counts include hidden posts and removed locations, because the service counts posts at the time when they were
+ * Returns an archive without the posts that compliance events hide, and without the locations that they
+ * remove. Only its method `counts` ignores these events, because the service counts each post when it is
  * posted.
  */
 export function visibleArchive(

@@ -165,7 +165,8 @@ export interface UsageOptions {
 }
 
 /**
- * The minimum time that a job stays in each state that ends without a customer's decision, in milliseconds.
+ * The minimum time that a job stays in each of these states, in milliseconds. The state `quoted` is absent,
+ * because it lasts until the customer decides or the quote expires.
  */
 export interface JobDwell {
   readonly opened: number;

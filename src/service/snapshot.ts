@@ -71,12 +71,16 @@ export async function resetState(
   return chosen;
 }
 
-/** Returns a snapshot of all parts that have `kept`. @throws StorageError */
+/**
+ * Calls `kept` on each part that has this function, and returns a snapshot of the results.
+ *
+ * @throws StorageError
+ */
 export async function snapshotOf(parts: StateParts): Promise<Snapshot> {
   const state: Record<string, unknown> = {};
   for (const name of STATE_PARTS) state[name] = await parts[name].kept?.();
-  // The state is converted to JSON and back, so that a snapshot that was stored as JSON and read again still
-  // has the same digest.
+  // The state is parsed from the JSON that the digest is computed from. `restoreState` then computes the same
+  // digest, even if the snapshot was stored as JSON.
   const printed = JSON.stringify(state);
   return { version: 1, state: JSON.parse(printed) as object, digest: digestOf(printed) };
 }

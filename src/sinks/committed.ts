@@ -50,9 +50,10 @@ interface CommitOptions<Tx> {
    */
   readonly transaction?: ((work: (tx: Tx) => Promise<void>) => unknown) | undefined;
   /**
-   * A file for records that cannot be used, like the option `damaged` of `files`. It contains the records that
-   * `onDamaged` of an earlier stage would get, and the items that `encode` cannot encode. Each of them is in
-   * the file once. The file is on disk before `save` gets a string that includes the size of the file.
+   * The path of a file for records that cannot be used, as with the option `damaged` of `files`. The file
+   * contains the damaged records that earlier stages find, and the items that `encode` cannot encode. Each of
+   * them is in the file once. The file is on disk before `save` gets a string that includes the size of the
+   * file.
    * @default the first such record ends the run
    */
   readonly damaged?: string | undefined;

@@ -22,11 +22,13 @@ import { CommittedSink } from './committed.js';
 /** Options of `tee`: the files that record what the branches have written. */
 export interface TeeOptions {
   /**
-   * A file that records which items the file-writing branches have safely written, and one cursor for all of
-   * them. After a crash, the same script writes every item exactly once in each of these branches. The sinks of
-   * the branches must not have the option `checkpoint`. All these branches commit together, once a commit is
-   * due in each of them (`commitIntervalMs`). Must not be set if a branch ends in `committed`. The string that
-   * its function `save` gets is then the checkpoint of all branches.
+   * The checkpoint file. It records which items the branches with file sinks have safely written, and one
+   * cursor for all of these branches. After a crash, the same script writes every item exactly once in each
+   * of them. They commit together, once a commit is due in each (`commitIntervalMs`). Their sinks must not
+   * have the option `checkpoint`.
+   *
+   * If a branch ends in `committed`, this option must not be set. The string that the function `save` of
+   * `committed` gets is then the checkpoint of all branches.
    */
   readonly checkpoint?: string | undefined;
   /**

@@ -388,8 +388,9 @@ async function filesAt(
 }
 
 /**
- * Returns a file of a folder, if it should be read. Follows links to files, but not links to folders, because
- * those could form a loop.
+ * Returns the file `name` of the folder `root`. Returns `undefined` for a checkpoint file, unless
+ * `checkpoints` is set. Also returns `undefined` for a link to a folder, because such links could form a
+ * loop.
  */
 async function fileIn(
   root: string,

@@ -11,8 +11,8 @@ interface Waiting {
 }
 
 /**
- * The databases that this process has open in one folder. LMDB opens a folder only once per process, so if one
- * of these databases fails, all of them fail.
+ * The databases that this process has open in one folder. They share one LMDB environment, so if one of them
+ * fails, all of them fail.
  */
 interface InProcess {
   readonly roots: Set<Root>;

@@ -181,9 +181,9 @@ async function removeStale(fs: FileSystem, file: string, refusal: string): Promi
 }
 
 /**
- * Returns whether the last write to the lock was so long ago that the holder must be dead. The modification
- * times of the lock and of the recovery lock, which was just created, are compared. Both times come from the
- * clock of the same disk.
+ * Returns whether the holder of the lock must be dead: waits until the last write to the lock is `SILENT_MS`
+ * old, and returns false if the lock changes before that. The age of that write is first computed from the
+ * modification time of the new recovery lock, because both times come from the clock of the same disk.
  */
 async function staysSilent(fs: FileSystem, file: string, seen: string): Promise<boolean> {
   const now = await statusOf(fs, recoveryLockPath(file));

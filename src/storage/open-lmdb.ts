@@ -144,8 +144,8 @@ export function lmdbDamage(file: string): string | undefined {
 }
 
 /**
- * Returns whether the file has all pages of its newest root, which is the root that LMDB uses. LMDB writes
- * the pages of a root before the root itself.
+ * Returns whether the file has all pages that its newer meta page refers to. If a page is missing, the file
+ * was cut short, because LMDB writes a meta page only after the pages that it refers to.
  */
 function isWhole(handle: number, metas: readonly [Buffer, Buffer], pageSize: number): boolean {
   const [first, second] = metas;
@@ -197,10 +197,11 @@ const MAX_DEPTH = 32;
 const NO_ROOT = 2n ** 64n - 1n;
 
 /**
- * Returns whether an LMDB file has every page that a root refers to. Counting the pages is not enough, because
- * the last pages may be free and not written yet. Therefore, this reads all pages that refer to other pages.
+ * Returns whether an LMDB file has every page that is in use according to `meta`. The file size alone does
+ * not show this, because free pages at the end of the file may not be written yet. Therefore, this follows
+ * all references from page to page.
  *
- * @param meta the meta page of the root
+ * @param meta The meta page, which refers to the roots of both databases in the file.
  */
 export function hasAllPages(handle: number, meta: Buffer, pageSize: number, size: number): boolean {
   const pages = Math.floor(size / pageSize);

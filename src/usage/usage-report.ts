@@ -8,7 +8,7 @@ import { serviceUrl } from '../http/service-url.js';
 /** The length of the periods in a report. */
 export type UsageBucket = 'month' | 'day';
 
-/** Options of `usage.report`: the time to report, and the length of the periods. */
+/** Options of `usage.report`: the start and the end of the report, and the length of its periods. */
 export interface UsageOptions {
   /** Whether the report is by month or by day. @default 'month' */
   readonly bucket?: UsageBucket | undefined;

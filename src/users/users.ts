@@ -1,6 +1,6 @@
 /**
- * The functions for signing users in with OAuth 1.0a, and for the totals of their posts. The package exports
- * them as the namespace `users`.
+ * The functions that sign users in with OAuth 1.0a, and that fetch the engagement totals of their posts, such
+ * as likes. The package exports them as the namespace `users`.
  */
 
 export type { EngagementProblem } from './engagement-batch.js';

@@ -46,7 +46,7 @@ export interface CheckedEndpoint {
   readonly path: string;
   readonly limits: Family;
   readonly kind?: string;
-  /** The settings that the endpoint needs in addition to those in its path. */
+  /** The settings that the endpoint needs, in addition to the settings that `path` names in braces. */
   readonly needs: readonly SettingName[];
 }
 

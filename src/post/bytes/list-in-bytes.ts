@@ -71,10 +71,10 @@ export class ListInBytes {
   }
 
   /**
-   * Returns the elements of the list between two positions, with the wanted members. Returns `undefined` if
-   * the list has to be parsed instead.
+   * Returns the wanted members of each element of the list from `start` to `end`. Returns `undefined` if the
+   * caller must parse the list as JSON instead.
    *
-   * @throws LeftToParser if the list has a value that only the parser can read.
+   * @throws LeftToParser if an element has a value that only the JSON parser can read.
    */
   read(start: number, end: number): readonly object[] | undefined {
     const { bytes } = this.#finder;

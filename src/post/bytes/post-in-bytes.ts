@@ -42,8 +42,8 @@ const HAVE_IDS = new Set([
 type Members = Readonly<Record<string, unknown>>;
 
 /**
- * The instance that all readers in this thread share. `null` if WebAssembly gets no memory. `undefined`
- * before the first use.
+ * The `PostInBytes` that all readers in this thread share. `undefined` before the first use. `null` if there
+ * is not enough memory for its WebAssembly code.
  */
 let ofThread: PostInBytes | undefined | null;
 

@@ -40,10 +40,10 @@ export function countryNumber(code: string): number {
 }
 
 /**
- * The ids that decide whether a post may be shown. These are the ids of the post, of its other versions and
- * of its author, and the countries in which it is withheld. They also include the same data of the posts that
- * it retweets and quotes. Reads the bytes of a post if the post has the usual form; otherwise uses
- * `Activity`. Skips ids that are not 64-bit integers.
+ * Reads from a post what decides whether it may be shown: its id, the ids of its other versions and of its
+ * author, and the countries in which the post or its author is withheld. Reads the same from the posts that
+ * it retweets and quotes. Parses the post as an `Activity` only if its bytes have an unusual form. Skips ids
+ * that are not 64-bit integers.
  */
 export class ShownIds {
   /** The ids in the post that was read last. They take the first `length` elements. */

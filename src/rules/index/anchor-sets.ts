@@ -51,9 +51,9 @@ function join(kind: 'all' | 'any', conditions: readonly TermCondition[]): TermCo
 }
 
 /**
- * Returns the sets of terms under which a rule may be indexed. Every post that the condition selects has at
- * least one term of each set. An `all` has the sets of all its conditions. An `any` has a single set: the
- * union of the rarest sets of its conditions.
+ * Returns sets of terms. Every post that the condition selects has at least one term of each set, so a rule
+ * can be indexed under the terms of any one set. An `all` has the sets of all its conditions. An `any` has
+ * one set, which combines the rarest set of each condition.
  */
 export function anchorSets(
   condition: TermCondition,

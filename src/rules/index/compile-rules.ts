@@ -88,8 +88,8 @@ export class RuleMatcher {
 
   /**
    * Returns the rules that match, in the order in which they were added. After a deletion, the next added
-   * rule may take the place of the deleted rule in this order. Only entries of rules without an id have a
-   * `value`.
+   * rule may take the place of the deleted rule in this order. In the result, a rule has a `value` only if it
+   * has no id.
    */
   match(activity: Activity): readonly MatchingRule[] {
     const found = this.#index.match(fieldsOf(activity));

@@ -160,7 +160,10 @@ const REVIEWED_A_POST = 16;
  */
 export class Postings {
   readonly #pool = new IntPool();
-  /** For each term, where its pairs start in the pool, and how many integers they take. */
+  /**
+   * Two integers for each term: the position in `#pool` at which the pairs of the term start, and the number
+   * of integers in these pairs.
+   */
   lists: Int32Array = new Int32Array(2 << 10);
 
   get data(): Int32Array {

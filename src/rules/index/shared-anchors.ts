@@ -37,8 +37,8 @@ const STATE_INTS = 6;
 
 const MIN_POSTS = 1_000;
 /**
- * The first review of the anchors starts when the number of counted posts is a sixteenth of the number of
- * rules. A review of more rules takes longer, so it starts later.
+ * The first review of the anchors is due after one counted post for every `RULES_A_POST` rules, but not
+ * before `MIN_POSTS` counted posts.
  */
 const RULES_A_POST = 16;
 /**
@@ -113,7 +113,8 @@ export function reviewAnchors(anchoring: Anchoring, index: SharedIndex): void {
 function fill({ postings, lists }: SharedPostings, { seen, state }: Anchoring, index: SharedIndex) {
   const { anchored, sets, guesses } = index;
   const posts = state[POSTS]!;
-  // Other threads continue to count. Reading each count only once gives every rule the same estimates.
+  // Other threads may increase the counts in `seen` while this function runs. Each count is read only once,
+  // so that all rules are compared with the same estimates.
   const ratios = guesses.map((guess, term) => estimateFrequency(guess, seen[term]!, posts));
   const frequencies: Frequencies = { frequency: term => ratios[term]! };
   const chosen = new Int32Array(anchored.length / 3);

@@ -49,8 +49,8 @@ export function checkRule(text: string, options: CheckOptions = {}): ParsedRule 
 }
 
 /**
- * Returns whether repeatedly applying the suggestions leads to an accepted rule. No round may leave more
- * errors than the previous round.
+ * Applies the suggestions, then the suggestions for the corrected rule, and so on. Returns whether the final
+ * rule has no errors. Also returns false if a correction adds errors, and true if there are no suggestions.
  */
 function leadsToRule(text: string, problems: readonly Problem[], product: RuleProduct): boolean {
   if (problems.every(({ suggestion }) => suggestion === undefined)) return true;

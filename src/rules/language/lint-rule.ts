@@ -190,8 +190,9 @@ function warnsOfWildcard({ text, product, warn }: LintedRule, clause: Leaf): boo
 }
 
 /**
- * Suggests an operator that matches parts of words, such as `contains:`. If the product has no such operator
- * for the clause, suggests the word without its `*`.
+ * Suggests a replacement for a word that ends in `*`: an operator that matches parts of words, such as
+ * `contains:`, or, if the product has no such operator for the clause, the word without its `*`. Returns
+ * `undefined` if the word belongs to an operator whose value is not text.
  */
 function suggestPart(
   clause: Leaf,

@@ -44,7 +44,10 @@ export function parseRule(text: string): ParsedRule {
   return { tree: problems.length === 0 ? (draft as RuleNode | undefined) : undefined, problems };
 }
 
-/** Parses the readable parts of a rule. The draft is `undefined` if no part is readable. */
+/**
+ * Parses a rule as far as possible. `draft` is the tree of the parts that could be parsed, or `undefined` if
+ * there are none.
+ */
 export function parseDraft(text: string): { draft: Draft | undefined; problems: Problem[] } {
   const reader = new RuleReader(text);
   if (text.length > MAX_CHARACTERS) {

@@ -63,10 +63,13 @@ export function classOfAstral(codePoint: number): number {
   return found;
 }
 
-/** The class plus 1 of each code point from U+10000 to U+1FFFF. 0 if not computed yet. */
+/**
+ * A cache for `classOfAstral`. For each code point from U+10000 to U+1FFFF, the class plus 1, or 0 if the
+ * class is not known yet.
+ */
 const astralClasses = new Uint8Array(0x10000);
 
-/** The class of a unit that is not classified yet. */
+/** In the table of `buildClasses`, the value for a UTF-16 code unit that has no class yet. */
 const UNKNOWN = 0;
 
 function buildClasses(): Uint8Array {
@@ -167,7 +170,10 @@ export function foldOf(character: string, accents: Accents): number {
   return accented ? base.charCodeAt(0) : lower;
 }
 
-/** Converts a character to a single lower-case unit. Final sigma and long s become the usual sigma and s. */
+/**
+ * Returns the lower case of a character as one UTF-16 code unit. Final sigma and long s become the usual
+ * sigma and s.
+ */
 function lowerOf(character: string): number {
   const upper = character.toUpperCase();
   // The upper case of a dotless i is I, which would become an i. The dotless i is a different letter, so it

@@ -74,13 +74,13 @@ export class Scanner {
   units: Uint16Array = new Uint16Array(1024);
   length = 0;
   /**
-   * The start of each token in `units`. `ends` and `hashes` are the end and the hash of each token. Only the
-   * first `count` elements are valid.
+   * For each token, the index of its first UTF-16 unit in `units`. `ends` has the end of each token, and
+   * `hashes` its hash. Only the first `count` elements of these arrays are valid.
    */
   starts: Int32Array = new Int32Array(1024);
   ends: Int32Array = new Int32Array(1024);
   hashes: Int32Array = new Int32Array(1024);
-  /** 1 for each token for which `isSingle` is true, otherwise 0. */
+  /** 1 for each token for which the function `isSingle` returns true, such as most emoji; otherwise 0. */
   singles: Uint8Array = new Uint8Array(1024);
   count = 0;
   #bytes = Buffer.alloc(1024);

@@ -87,13 +87,13 @@ export interface CountsResult {
   /** Every bucket that the counted part overlaps, including empty buckets, in ascending order. */
   readonly buckets: readonly CountedBucket[];
   /**
-   * The part of the window that was counted. If the deadline has passed, this part ends too early or, with
-   * `newestFirst`, starts too late. It may start or end inside a bucket.
+   * The part of the window that was counted. If the time limit has stopped the count, the end of the window
+   * is missing or, with `newestFirst`, its start. The part may then start or end inside a bucket.
    */
   readonly counted: Window;
 }
 
-/** Options for scanning an archive: which posts to read. */
+/** Options of `Archive.scan`: which posts to read, and a signal that ends the call. */
 export interface ScanOptions {
   /** Returns whether to read a post. If absent, all posts are read. */
   readonly wanted?: ((key: SortKey) => boolean) | undefined;

@@ -29,7 +29,7 @@ import {
 
 export interface CandidateDocuments {
   readonly documents: DocumentSet;
-  /** Whether all `documents` match, so that no post needs to be tested. */
+  /** Whether all `documents` match the rule. Otherwise, the rule must be tested against each post. */
   readonly exact: boolean;
 }
 

@@ -54,7 +54,8 @@ export async function findPost(
   if (number < MIN_TIME_BASED) return findSequential(archive, id, limits);
   const at = Number(number >> 22n) + ID_EPOCH;
   if (at > now + SECOND) return undefined;
-  // The times of posts are in whole seconds, and may differ by 1 s from the time in the id.
+  // Searches 2 s before and after the time in the id. The time of a post is in whole seconds, and may differ
+  // from the time in the id by 1 s.
   const window = { from: at - 2 * SECOND, to: at + 2 * SECOND };
   return newest(archive, queryOfId(id), window, limits);
 }
@@ -117,7 +118,10 @@ async function newest(
  * read.
  */
 const ALL = { kind: 'and', nodes: [], start: 0, end: 0 } as const;
-/** A query that matches every post. The index decides this, so no post is read. */
+/**
+ * A query that matches every post. The tree negates an empty `or`, so the index knows without reading posts
+ * that all of them match.
+ */
 export const ANY: ArchiveQuery = {
   tree: { kind: 'not', node: { kind: 'or', nodes: [], start: 0, end: 0 }, start: 0, end: 0 },
   matches: () => true,

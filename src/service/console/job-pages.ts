@@ -38,8 +38,8 @@ import { postView } from './post-view.js';
 import { RULE_COLUMNS } from './rule-view.js';
 
 /**
- * Before the page is rendered, jobs do the work that is due by the service's clock. This is the maximum wait
- * for them, in milliseconds of real time.
+ * The maximum time to wait for jobs to finish their due work before a page is rendered, in milliseconds of
+ * real time.
  */
 const MAX_WAIT_MS = 100;
 

@@ -140,7 +140,8 @@ function stateOfAnswer({ status, durationMs, cut, endpoint }: LoggedRequest): Ht
 function detailsOf(request: LoggedRequest, baseUrl: string): Html {
   const { method, address, body, error, endpoint, connection, quotas = [] } = request;
   const left = quotas.filter(quota => isLimited(quota) && quota.left < quota.rate.requests);
-  // Signed requests cannot be repeated, and forms are not stored. An address with `…` is incomplete.
+  // Signed requests cannot be repeated, and forms are not stored. In a logged address, `…` stands for a
+  // secret, or for the end of a long address.
   const isRepeatable =
     !['oauth', 'engagement', 'job-files', 'pages'].includes(endpoint ?? '') &&
     !address.includes('…');

@@ -147,8 +147,11 @@ const signOut: Handler<UserParts> = (incoming, { sessions }) =>
   seeOther(pageAddress(incoming), sessions.signOut(incoming.request));
 
 /**
- * @param pending The pending sign-in; absent for the list of grants.
- * @param rejected The form of a failed sign-in.
+ * Renders the sign-in form.
+ *
+ * @param pending The sign-in that an application has started; absent if the user opened the list of allowed
+ *   applications.
+ * @param rejected The last submitted form, if its handle or password was wrong.
  */
 async function askSignIn(
   incoming: RequestContext,

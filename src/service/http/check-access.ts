@@ -76,9 +76,9 @@ export function checkHost(
 }
 
 /**
- * Returns the origin that a client has used to call the service, for URLs in the response. A client outside
- * of a container uses a different name and port than a client inside it. Returns `undefined` if the service
- * has no token, because it then has only one origin.
+ * Returns the origin of the URL that the client has called, for use in URLs of the response. A client outside
+ * of a container uses a different host name and port than a client inside it. Returns `undefined` for a
+ * service without a token, because such a service listens only on loopback.
  *
  * @throws HttpProblem 400 for a `Host` header that does not name a host
  */

@@ -61,10 +61,10 @@ export class Faults {
   }
 
   /**
-   * Returns how often a fault has changed a response. The number stays available after the last hit. If the
-   * position of a `flip` or `content-cut` is beyond the end of the response, it has no effect. A `cut` or
-   * `stall` beyond the end has an effect only if it hides the end of the HTTP message. All other kinds have
-   * an effect with each hit.
+   * Returns how often a fault has changed a response. The number stays available after the last hit. A `flip`
+   * or `content-cut` beyond the end of a response changes nothing. A `cut` or `stall` beyond the end counts
+   * only if the client then cannot see that the HTTP message is complete. A hit of any other kind always
+   * counts.
    */
   effects(id: number): number {
     return this.#effects.get(id) ?? 0;

@@ -51,8 +51,8 @@ export class Quotas {
   }
 
   /**
-   * Creates the window that counts the requests of a rate. A later call for the same rate replaces the
-   * window.
+   * Returns a new window, which counts requests towards the limit `name`. It replaces the previous window of
+   * that limit in `left` and `reset`.
    */
   window(name: RateName): RateWindow {
     const window = new RateWindow(this.#limits[name], this.#clock);
@@ -79,7 +79,7 @@ export class Quotas {
 export class RateWindow {
   readonly rate: Rate;
   readonly #clock: Pick<Clock, 'now'>;
-  /** The times of the requests that still count, oldest first. */
+  /** The times of the requests in the current window, in epoch milliseconds, oldest first. */
   #times: number[] = [];
 
   constructor(rate: Rate, clock: Pick<Clock, 'now'>) {

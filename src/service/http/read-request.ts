@@ -4,7 +4,7 @@ import { parseTimestamp } from '../../base/time.js';
 import { HttpProblem } from './http-problem.js';
 
 /**
- * Reads the whole body of a request. `bodyOf` then returns it, too.
+ * Reads the whole body of a request, and keeps it for `bodyOf`.
  *
  * @throws HttpProblem 413 if the body is longer than `maxBytes`, without reading the rest; 415 if it is
  * compressed.

@@ -28,7 +28,7 @@ export interface RequestEntry {
   readonly connection: number;
   /** The status of the response; absent until there is one. */
   readonly status?: number | undefined;
-  /** The number of posts in the response, for families that send posts. */
+  /** The number of posts in the response. Set only for endpoints that send posts. */
   readonly posts?: number | undefined;
   /** The number of bytes that were sent, including headers. */
   readonly bytes?: number | undefined;

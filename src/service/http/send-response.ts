@@ -189,7 +189,7 @@ export function withinCharacter(bytes: Uint8Array, from = 0): number {
   return lead === -1 ? -1 : lead + 1;
 }
 
-/** Returns whether the fault prevents the client from getting the end of the HTTP message in time. */
+/** Returns whether the fault delays the end of the HTTP message or prevents it from being sent. */
 function hidesEnd(fault: CutFault | StallFault): boolean {
   return fault.kind === 'stall' || fault.end !== 'finish';
 }

@@ -26,9 +26,11 @@ export class IdleTracker {
   }
 
   /**
-   * Waits within a tracked task until `wake` is called. If the signal fires, rejects with its reason.
+   * Waits until `wake` is called, and resolves to its argument. Must be called inside a task of `track`,
+   * which does not count as busy while it waits. If the signal fires, rejects with its reason.
    *
-   * @param start Registers `wake` with the source of the event. Returns a function that unregisters `wake`.
+   * @param start Called immediately. Arranges for `wake` to be called, and may return a function that cancels
+   *   this.
    */
   async wait<T>(
     signal: AbortSignal,

@@ -86,9 +86,9 @@ export function jobDays({ from, to }: Window): number {
 // new jobs.
 
 /**
- * Returns the time at which a job expires: 15 days after its quote or, once it is accepted, 15 days after its
- * acceptance. Rounded down to the second, as responses show it. A job whose estimate has failed has no quote,
- * so it expires 15 days after the failure.
+ * Returns the time at which a job expires, in epoch milliseconds, rounded down to the second. A job expires
+ * `retentionMs` after its acceptance. A job that was not accepted expires `retentionMs` after its quote or
+ * failed estimate. A job with none of these does not expire yet.
  */
 export function expiryOf(job: JobRecord, retentionMs: number): number {
   const { status, quote, acceptedAt, since } = job;

@@ -48,7 +48,10 @@ export class JobEndpoints {
   readonly #files: Server;
   #opened: Promise<void> | undefined;
   #loaded: Promise<void> | undefined;
-  /** Resolves when a snapshot no longer reads the state folder, which is locked until then. */
+  /**
+   * Resolves when no snapshot is reading the state folder. Reading locks the folder, so jobs are opened only
+   * after that.
+   */
   #reading: Promise<void> = Promise.resolve();
 
   /** @param url Returns the URL of the service, once it is started. */
@@ -318,7 +321,10 @@ function fileAddress(
   return { ...address, urls, filesUrl, expiresAt: until };
 }
 
-/** Returns the error body of jobs. Existing clients read `status` and `reason` after a failed create. */
+/**
+ * Returns the body of an error response of the job endpoints. Existing clients read `status` and `reason` if
+ * creating a job fails.
+ */
 const jobErrorBody: ErrorBody = (message, now, method) => ({
   ...(method === 'POST' && { status: 'error', reason: message }),
   ...messageErrorBody(message, now, method),

@@ -73,7 +73,8 @@ export class Posts {
     this.#clock = parts.clock;
     this.#compliance = parts.compliance;
     this.#asked = format;
-    // Throws for posts that cannot be completed, so that the service refuses them before it starts anything.
+    // Checks the given posts, and throws if one is invalid. Otherwise, the error would appear only when the
+    // service starts.
     this.#complete(this.#given);
     this.clear();
   }
@@ -341,8 +342,10 @@ function added(
 }
 
 /**
- * Refuses a post given as exact JSON in another format than the service serves. A post that the service has
- * completed exists in both formats.
+ * Throws if a post cannot be served because its exact JSON is in another format than `served`.
+ *
+ * @param format The format of the exact JSON. `undefined` for a post whose fields the service has completed,
+ *   because such a post can be printed in both formats.
  */
 function checkFormat(format: Format | undefined, served: Format, at: string): void {
   if (format !== undefined && format !== served)

@@ -14,7 +14,7 @@ import { SNOWFLAKES, snowflake } from './sample-ids.js';
 import { draftText, retweetText, type SampleText, type TrailingLink } from './sample-text.js';
 import { languageAt, linkCode, type SamplePlace, SHORT_LINK } from './sample-vocabulary.js';
 
-/** The range of the text whose entities are printed, and the offset to add to their positions. */
+/** Which entities to print, such as hashtags and links, and the offset to add to their positions. */
 export interface EntityRange {
   /** Entities that end after this code point of the full text are omitted. */
   readonly kept: number;
@@ -251,7 +251,10 @@ export function retweetParts(
   readonly original: SampleText;
   readonly text: string;
   readonly entities: string;
-  /** Set only if the short link of the media is in the text. */
+  /**
+   * The JSON that describes the original's media. Set only if `text` contains the whole short link of the
+   * media.
+   */
   readonly media: string | undefined;
 } {
   const original = draftText(shared, drafts);

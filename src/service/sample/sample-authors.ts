@@ -34,8 +34,9 @@ export interface SampleAuthor {
   readonly theme: number;
   readonly image: string;
   readonly banner: string | undefined;
-  /** The counts one year after joining. Older accounts have higher counts. */
+  /** The number of followers when the account was created. It grows with the age of the account. */
   readonly followers: number;
+  /** The number of friends when the account was created. It grows with the age of the account. */
   readonly friends: number;
   readonly statusesPerDay: number;
 }
@@ -46,7 +47,7 @@ const FOUNDERS = 300;
 const LAST_JOINED = Date.UTC(2024, 0, 1);
 const SALT = -7;
 const { handles } = vocabulary;
-/** The words in handles, except for the last word of a handle, which ends in the number of the author. */
+/** The words of all handles, except the last word of each handle, which ends in the number of the author. */
 const FIRST_WORDS = new Set(
   handles.first.flatMap(head =>
     handles.last.flatMap(tail =>
@@ -141,7 +142,7 @@ export class SampleAuthors {
   #make(index: number): SampleAuthor {
     const handle = this.handleOf(index);
     const { language: number, city, home } = this.livesIn(index);
-    // `livesIn` has started the random sequence of this author, which continues here.
+    // `livesIn` has seeded `#random` for this author. The values below continue that random sequence.
     const random = this.#random;
     const language = languageAt(number);
     const verified = this.isVerified(index);

@@ -92,7 +92,7 @@ const PERCENT = {
   liked: 50,
 } as const;
 
-/** The data of a post that other posts need: author, time, and the earlier post that it refers to. */
+/** A generated post without its content: its time, its author, and the earlier post that it refers to. */
 export interface SampleHead {
   /** The time in epoch milliseconds. */
   readonly at: number;
@@ -145,7 +145,10 @@ export const REACTIONS = 12 * HOUR;
 
 /** The first post of every eighth minute is popular. */
 const POPULAR = 8;
-/** The number of popular posts to cache. They cover a longer time than `REACTIONS`. */
+/**
+ * The number of popular posts to cache. With one popular post every 8 minutes, the cache covers 17 hours.
+ * Retweets and replies rarely follow a post after more than `REACTIONS` (12 hours).
+ */
 const CACHED_POSTS = 128;
 const placeOf = (minute: number): number => (minute / POPULAR) & (CACHED_POSTS - 1);
 

@@ -5,7 +5,9 @@ import { ID_EPOCH } from '../archive/look-up-post.js';
  * after the epoch of time-based ids, so that every time-based id is larger than all sequential ids.
  */
 export const SNOWFLAKES = ID_EPOCH + 60_000;
-/** From this time on, the ids of users are based on the time. */
+/**
+ * Users who joined at this time, in epoch milliseconds, or later have ids that contain the time of joining.
+ */
 export const USER_SNOWFLAKES = Date.UTC(2015, 10, 1);
 
 const HALF = 100_000;
@@ -15,8 +17,8 @@ const HALF = 100_000;
  * bits are milliseconds. `low` fills the lowest 22 bits.
  */
 export function snowflake(at: number, low: number): string {
-  // The id is computed as two halves of decimal digits, because bigint took most of the time to
-  // generate a post.
+  // The last five digits are computed separately, because the id is too large for a safe integer. With
+  // bigint, this function took most of the time to generate a post.
   const ms = at - ID_EPOCH;
   const tail = (ms % HALF) * 0x400000 + (low & 0x3fffff);
   const head = Math.floor(ms / HALF) * 0x400000 + Math.floor(tail / HALF);

@@ -192,7 +192,10 @@ function hasPair(
   return false;
 }
 
-/** Matches terms that `#hasComputed` may find: the code of a short link, or words of digits. */
+/**
+ * `#hasComputed` is called only for terms that match: ten characters, like the code of a short link, or a
+ * number, like the id in the link to a post.
+ */
 const COMPUTED = /^(?:[a-z0-9]{10}|\d+)$/;
 
 function mediaFields(type: string): Partial<PostFields> {

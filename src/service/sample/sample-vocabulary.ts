@@ -88,13 +88,13 @@ export function linkCode(index: number): string {
 /** The number of invented names. Posts contain names with small indices far more often. */
 export const NAMES = 32_768;
 
-/** Returns an invented name of a band, a town or a product. The word occurs in no other part of a post. */
+/** Returns an invented one-word name of a band, a town or a product. No other part of a post contains it. */
 export function sampleName(index: number): string {
   const { first, middle, last } = names;
   return around(first, index) + around(middle, index >>> 5) + around(last, index >>> 10);
 }
 
-/** Returns the numbers of the names that equal a word, which is in lower case. */
+/** Returns each index for which `sampleName` returns a given word. `word` must be in lower case. */
 export function namesEqualTo(word: string): readonly number[] {
   const name = word.charAt(0).toUpperCase() + word.slice(1);
   const found: number[] = [];

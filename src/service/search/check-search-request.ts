@@ -221,8 +221,8 @@ async function fromBody({ request, url }: RequestContext): Promise<GivenParamete
 }
 
 /**
- * Returns the window for the dates in a request that arrived at an instant. Without `toDate`, the window ends at
- * that instant. Without `fromDate`, it starts 30 days before its end.
+ * Returns the window for the dates of a request. Without `toDate`, the window ends at `asOf`, the time of the
+ * request. Without `fromDate`, it starts 30 days before its end, but not before the product begins.
  */
 function searchWindow(
   dates: { readonly fromDate: string | undefined; readonly toDate: string | undefined },
@@ -258,17 +258,17 @@ function searchWindow(
 }
 
 /**
- * The content of a `next` token. The service stores nothing for a token, so tokens never expire. The same
- * token returns the same page, with one exception: if the service no longer knows where a time limit has ended the
- * page (see `PageEnds`), the page may end elsewhere. The `next` in its response then continues from there.
+ * The content of a `next` token. The service stores no tokens, so they never expire. A token that is used
+ * again gives the same page, unless a time limit had cut the page short and `PageEnds` no longer knows where.
+ * The page may then end elsewhere, and its `next` continues from there.
  */
 interface NextToken {
   /** The time of the request for the first page, which determines the posts that are old enough to be found. */
   readonly asOf: number;
   readonly window: Window;
-  /** The key of the last post. The next page begins after it. */
+  /** The sort key of the last post of the previous page. The requested page starts after it. */
   readonly after: SortKey;
-  /** A digest of the other parts of the request. */
+  /** A digest of endpoint, product, account, label, query and parameters. All pages have the same digest. */
   readonly request: string;
 }
 
@@ -280,8 +280,8 @@ const SIGNATURE_BYTES = 16;
 const TOKEN_VERSION = 2;
 
 /**
- * Creates functions that encode and decode signed tokens. Their key is derived from the seed, so tokens stay
- * valid after a restart.
+ * Creates functions that encode and decode `next` tokens. The tokens are signed with a key that is derived
+ * from the seed, so they stay valid after a restart with the same seed.
  */
 export function createNextTokens(seed: string | number) {
   const key = createHash('sha256').update(`next-${TOKEN_VERSION} ${seed}`).digest();

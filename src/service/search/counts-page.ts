@@ -101,8 +101,8 @@ function spanOf({ request, context, incoming, bucketMs, newestFirst }: PageReque
 }
 
 /**
- * Counts a page. Every request with the same `next` gets the same page, even if a time limit would now end the
- * page at another bucket. Only a planted fault can end it elsewhere.
+ * Returns the counts of one page. Every request with the same `next` gets a page that ends at the same
+ * bucket, even if counting takes longer than before. Only a planted fault can end the page at another bucket.
  */
 async function countAgain(asked: Window, page: PageRequest): Promise<CountsResult> {
   const { countsEnds, incoming, request } = page;

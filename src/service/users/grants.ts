@@ -49,7 +49,10 @@ export class Grants extends StoredMap<Grant, StoredGrants> {
     return grant?.revoked ? undefined : grant;
   }
 
-  /** Returns the existing grant, or a new grant with a new token. */
+  /**
+   * Returns the grant of a user for the application with the consumer key `key`. If there is none, or if it
+   * was revoked, creates a grant with a new token.
+   */
   grant(user: User, key: string, grantedAt: number): Promise<Grant> {
     return this.change(grants => {
       const known = grants.get(nameOf(user, key));

@@ -11,10 +11,11 @@ interface SignInParts extends Pick<ServiceContext, 'oauth' | 'signed'> {
 }
 
 /**
- * Returns the routes of steps 1 and 3 of a sign-in. Step 2 is a page. The checks are, in order:
+ * Returns the routes that issue a request token and exchange it for an access token. Between the two, the
+ * user gives consent on a page of the service. Requests are checked in this order:
  * 1. the signed request: 401, 413, 415, 400 (see `SignedRequests`);
- * 2. the rate of the step, over all applications: 429;
- * 3. the parameters of the step: 400;
+ * 2. the rate limit of the route, which all applications share: 429;
+ * 3. the required parameter of the route: 400;
  * 4. the callback: 403; the verifier: 401.
  */
 export function oauthRoutes({ quotas, oauth, signed }: ServiceContext): readonly Route[] {

@@ -213,7 +213,10 @@ interface Signed {
   readonly method: string;
   /** The requested URL. Its query is signed, its fragment is not. */
   readonly url: string;
-  /** The parameters of the header, without `realm`, and of a form in the body. `oauth_signature` is ignored. */
+  /**
+   * The parameters of the `Authorization` header, except `realm`, and of a form in the body.
+   * `oauth_signature` may be included, but is not signed.
+   */
   readonly parameters: readonly Parameter[];
 }
 

@@ -82,7 +82,7 @@ export class CheckpointFile implements CheckpointStore {
   }
 
   /**
-   * Creates the checkpoint's folder, and takes the lock.
+   * Creates the checkpoint's folder, and locks the checkpoint.
    *
    * @param folder The folder against which relative paths are resolved.
    */

@@ -198,7 +198,10 @@ export interface Saved {
   /** Rows that may already be in the target. Set only if the target has no transactions. */
   readonly pending?: Pending | undefined;
   readonly completed?: Date | undefined;
-  /** The files of the other branches of `tee`, and the file of damaged records. */
+  /**
+   * The files that are committed together with the rows: the output of the other branches of `tee`, and the
+   * file of damaged records.
+   */
   readonly files: readonly CommittedFile[];
 }
 

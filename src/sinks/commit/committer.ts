@@ -126,7 +126,10 @@ export class Committer {
     await this.#pending?.catch(() => {});
   }
 
-  /** Writes a checkpoint before a run adds to files of earlier runs. `cursor` is where the run starts. */
+  /**
+   * Writes a checkpoint with the state `running` before this run adds to the files of earlier runs. `cursor`
+   * is where this run starts.
+   */
   async begin(cursor: Cursor | undefined): Promise<void> {
     this.#cursor = JSON.stringify(cursor ?? null);
     await this.#write('running');

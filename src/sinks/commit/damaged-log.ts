@@ -210,9 +210,9 @@ interface ReportedRecord {
 }
 
 /**
- * Finds out whether a branch is the first to report a record. All branches report the same records, and a
- * record may occur several times. Therefore, occurrences are counted: the second report by a branch refers to
- * the second occurrence.
+ * Remembers which records the branches have reported, so that a record is logged only once. All branches
+ * report the same records. Equal records may occur several times, so the second report of a record by one
+ * branch means its second occurrence.
  */
 class Reported {
   #records = new Map<string, ReportedRecord>();

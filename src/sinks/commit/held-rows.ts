@@ -1,4 +1,4 @@
-/** Rows that were encoded together. `committed` holds them instead of their items. */
+/** A block of encoded rows. Until the next commit, `committed` holds such blocks instead of the items. */
 export class EncodedRows {
   readonly count: number;
   readonly bytes: Buffer;

@@ -67,8 +67,8 @@ export async function adoptFinished(fs: FileSystem, before: Checkpoint): Promise
 }
 
 /**
- * Truncates all `.part` files to their sizes in the checkpoint. Returns the files that already have their
- * final names. Throws if a file is shorter or missing, unless an earlier run has finished it.
+ * Truncates each `.part` file to its size in the checkpoint, and throws if the file is shorter or missing.
+ * Does not change files that an earlier run has already finished, but returns them.
  *
  * @param memberOf Returns the sink or log that writes a file.
  */

@@ -65,7 +65,7 @@ export interface Session<T> {
  * items. Then gives the files their final names. Resolves to the result of the run.
  */
 export async function runSinks<T>(fs: FileSystem, options: RunSinksOptions<T>): Promise<RunResult> {
-  // The paths are resolved once, because the working folder may change or be deleted during the run.
+  // Resolves relative paths only once, because the working folder may change or be deleted during the run.
   const folder = workingFolder();
   const here = fileSystemIn(folder, fs);
   const { checkpoint } = options;
@@ -221,7 +221,7 @@ async function run<T>(
   }
 }
 
-/** Something that commits in a run: a sink, or the log of damaged records. */
+/** A participant in the commits of a run: a file sink, or the log of damaged records. */
 interface RunMember extends Member {
   resume(files: readonly CommittedFile[], named: ReadonlySet<CommittedFile>): Promise<void>;
   close(): Promise<void>;

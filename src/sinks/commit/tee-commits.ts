@@ -17,10 +17,11 @@ interface BranchState {
   waiting: { readonly cursor: Cursor; readonly go: () => void } | undefined;
   ended: boolean;
   /**
-   * How the branch has ended:
-   * - the cursor after all items, or `null` if there is none;
+   * The end of the branch:
+   * - a cursor if no item came after it;
+   * - `null` if the branch had no items and no cursors;
    * - `ENDED` if the branch has stopped before the end of its input;
-   * - `undefined` if items came after the last cursor.
+   * - `undefined` if items came after the last cursor, or if the branch has not ended yet.
    */
   end?: Cursor | typeof ENDED | null | undefined;
 }
@@ -65,7 +66,7 @@ export class TeeCommits {
   async reached(index: number, cursor: Cursor): Promise<void> {
     const branch = this.#branches[index] as BranchState;
     branch.reached = cursor;
-    // A branch makes progress, so the waiting branches may wait longer.
+    // Restarts the timeout that `full` has set, because this branch makes progress.
     this.#stuck?.refresh();
     if (this.#target === undefined) {
       if (performance.now() < this.#notBefore || !(await this.#committer.due())) return;

@@ -124,7 +124,8 @@ export class TeeRun {
 
   #owner(): CheckpointOwner {
     const { files } = this.#config;
-    // The steps of each committing branch and the settings of its sink, each with the number of the branch.
+    // A checkpoint identifies a committing branch by its steps and the settings of its sink. `branch` is the
+    // number of the branch that a step or settings belong to.
     const branches = this.#committing.flatMap(({ output, number }) => {
       const settings = files[number]?.file.config.settings ?? { step: 'committed' };
       return [...identityOf(output), settings].map(step => ({ ...step, branch: number + 1 }));

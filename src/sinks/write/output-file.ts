@@ -279,8 +279,8 @@ export class OutputFile implements PartFile {
   }
 
   /**
-   * Queues a write. Its posts and bytes are counted only when the write has ended. Otherwise, a commit could
-   * count posts that come after its cursor. A failed write ends the run.
+   * Queues a write. The posts and bytes of a write are counted only after it has ended. Otherwise, a commit
+   * could include posts that come after the cursor that it saves. A failed write ends the run.
    */
   #inTurn(pending: number, write: () => Promise<Omit<FileCounts, 'path'>>): void {
     const queue = (this.#queue ?? Promise.resolve()).then(async () => {

@@ -52,8 +52,8 @@ export class Outputs implements SharedByFiles, FilesByPath {
   /** The files by absolute path, in the order in which they were created. */
   readonly #files = new Map<string, OutputFile>();
   /**
-   * The numbered files of each path, so that everything that writes to a path uses the same current file.
-   * Empty if files are not numbered.
+   * The `NumberedFiles` of each path, so that everything that writes to a path uses the same current file.
+   * Empty unless `maxBytes` limits the size of files.
    */
   readonly #byPath = new Map<string, NumberedFiles>();
   #changed = new Set<OutputFile>();

@@ -63,9 +63,10 @@ interface RowWriterOptions<T> {
 }
 
 /**
- * Writes posts of decoded files. The main thread decides, in order, which file each post goes to. Then the
- * thread that holds the posts writes their lines to these files, or encodes them as blocks. If the posts are
- * scattered over many files, the main thread collects the lines instead.
+ * Writes the posts of decoded files to output files. The main thread decides, in order, which output file
+ * each post goes to. Then the thread that holds the posts writes their lines to these files, or encodes
+ * blocks that the main thread writes. If many output files get only a few lines each, the main thread
+ * collects the lines instead.
  */
 export class RowWriter<T> {
   readonly #outputs: Outputs;
@@ -106,7 +107,10 @@ export class RowWriter<T> {
     return true;
   }
 
-  /** Makes the thread that holds the posts encode each range as a block. */
+  /**
+   * Lets the thread that holds the posts encode each range of posts as a block, and adds each block to the
+   * output file of its range.
+   */
   #encode(posts: StoredRows, ranges: readonly Range[]): void {
     const { rows, tags, ends } = listOf(posts, ranges);
     const list = { rows, tags, tagNames: posts.tagNames };
@@ -122,8 +126,10 @@ export class RowWriter<T> {
   }
 
   /**
-   * Encodes posts on the main thread without writing them. @throws The error of the first post that cannot be
-   * encoded.
+   * Encodes posts again on the main thread after a thread could not encode them, in order to throw the exact
+   * error. Writes nothing.
+   *
+   * @throws The error of the first post that cannot be encoded.
    */
   async #encodeHere(items: readonly unknown[], origin: string): Promise<void> {
     const { format } = this.#options;

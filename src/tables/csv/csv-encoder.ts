@@ -24,7 +24,7 @@ import { csvField, csvRow, EMPTY, printTime } from './csv-row.js';
  * the buffer is reserved for a single long row.
  */
 const BLOCK_BYTES = 128 * 1024;
-/** The maximum number of bytes that one JSON character takes in CSV. */
+/** The maximum number of bytes of CSV for each byte of a JSON string, or for each character of a field. */
 const MAX_GROWTH = 3;
 const [DASH, DOT, LETTER_T, LETTER_Z] = [0x2d, 0x2e, 0x54, 0x5a];
 /** Dates from the year 10000 on are written by `printTime`, because their years have five digits or more. */

@@ -4,8 +4,8 @@ import type { RowValue } from '../column.js';
 /** Matches the start of a string that a spreadsheet would run as a formula. */
 const FORMULA = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/;
 /**
- * Matches a string that must be quoted. It also matches `\.`, because before PostgreSQL 18, a line with only
- * that text ends a `COPY`.
+ * Matches a string that must be quoted. This includes `\.`, because PostgreSQL before version 18 reads a line
+ * with only `\.` as the end of a `COPY`.
  */
 const QUOTED = /[",\r\n]|^\\\.$/;
 export const EMPTY = '""';

@@ -11,7 +11,8 @@ import type { CellWriter } from './cell-writer.js';
 
 /**
  * Writes the cell of a column for the current post, directly from the bytes of the post. Returns `false` if
- * the bytes are unusual; the slower `value` function of the column is then called instead.
+ * it cannot read the bytes, for example because a number is expected and a string is there. The slower
+ * `value` function of the column is then called instead.
  */
 export type PostCell = (out: CellWriter) => boolean;
 

@@ -160,8 +160,8 @@ export interface ItemWriter<C extends CellWriter> {
 }
 
 /**
- * Creates a writer of rows for items. It writes them as `postRowWriter` does for posts in a file. Returns
- * `undefined` if one of the columns is not a post column, or if WebAssembly gets no memory.
+ * Creates an `ItemWriter` for the columns. Returns `undefined` if one of them is not a post column, or if
+ * WebAssembly gets no memory.
  */
 export function itemWriter<C extends CellWriter>(
   call: string,

@@ -11,7 +11,10 @@ const LINK = Buffer.from('http://twitter.com/');
 const STATUSES = Buffer.from('/statuses/');
 /** The maximum length of a handle plus an id, in bytes. */
 const MAX_LINK_BYTES = 256;
-/** If a post has more mentions than this, the columns' `value` functions read them. */
+/**
+ * The number of distinct mentions that the cells can hold. For a post with more, the slower `value` functions
+ * of the columns are called.
+ */
 const MAX_MENTIONS = 64;
 const MAX_ENRICHED = 32;
 const URL_MEMBERS = { url: true, expanded_url: true, unwound: { url: true } } as const;

@@ -31,7 +31,7 @@ interface Statistics {
     | undefined;
 }
 
-/** The bytes of one column in a row group. Offsets count from the start of the first piece. */
+/** The encoded bytes of one column in a row group. */
 export interface ColumnChunk {
   readonly pieces: readonly Uint8Array[];
   readonly length: number;
@@ -41,7 +41,7 @@ export interface ColumnChunk {
   readonly values: number;
   readonly encodings: readonly number[];
   readonly hasDictionary: boolean;
-  /** The offset of the first data page, after the dictionary. */
+  /** The position of the first data page, in bytes from the start of the first piece. */
   readonly dataAt: number;
   readonly dataPages: number;
   readonly statistics: Statistics | undefined;

@@ -154,8 +154,8 @@ export class ParquetEncoder {
   }
 
   /**
-   * Returns the input of the encoder for each part (see `columnsOfPart`). Returns an empty list if there are
-   * no rows.
+   * Returns what to encode, split into at most `PARTS` groups of columns that can be encoded in parallel.
+   * Returns an empty list if there are no rows.
    */
   #columnsOf(blocks: readonly RowBlock[]): readonly ColumnsToEncode[] {
     if (blocks.length === 0) return [];

@@ -2,7 +2,8 @@ import type { ColumnType, ScalarType } from '../column.js';
 import { elementType } from '../convert-value.js';
 
 /**
- * The properties of a scalar type. The type belongs to a column, or to the elements in the lists of a column.
+ * The properties of a scalar type. It is the type of a column's values, or of the elements if the column
+ * contains lists.
  */
 interface Scalar {
   /** The size of a value in bytes; 0 for strings, because each string has a different length. */

@@ -60,9 +60,11 @@ const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
 /**
- * Yields the lines of a file, compressed or not, in batches. Blank lines are skipped but count in `number`.
+ * Yields the lines of a file, compressed or not, in batches. Blank lines are counted in `FileLine.number`,
+ * but not yielded.
  *
- * @throws DataError If compressed data is damaged or a line is too long; StorageError if the file cannot be read.
+ * @throws DataError If compressed data is damaged or a line is too long; StorageError if the file cannot be
+ * read.
  */
 export async function* fileLines(path: string): AsyncGenerator<readonly FileLine[]> {
   const rest = new CarryOver();

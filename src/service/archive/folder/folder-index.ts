@@ -93,9 +93,9 @@ async function refuseZstd(folder: string, files: readonly ListedFile[]): Promise
 }
 
 /**
- * Returns the name of the index for these files. It is a digest of their paths, sizes and modification times,
- * of the layout, and of the operators that add terms. Therefore, a new index is built if a rule operator is
- * added.
+ * Returns the name of the index for these files. The name is a digest of the paths, sizes and modification
+ * times of the files, of the version of the index layout, and of the operators that add terms to the index.
+ * If any of these changes, a new index is built.
  *
  * @param operators The indexed operators. `JSON.stringify` keeps their terms and drops their functions.
  */

@@ -170,13 +170,16 @@ function hasChanged(path: string, cause?: unknown): StorageError {
   );
 }
 
-/** Copies a line, because a view would keep the whole file in memory. */
+/** Returns a copy of a line. A view of the line would keep all of `text` in memory. */
 function lineOf(text: Buffer, { offset, bytes }: LinePosition): Buffer {
   if (offset + bytes > text.length) throw new Error('The text is shorter than when it was indexed');
   return Buffer.from(text.subarray(offset, offset + bytes));
 }
 
-/** The size of a chunk's text in bytes, chosen so that reading any line takes a few milliseconds. */
+/**
+ * The size of a chunk before compression, in bytes. To read a line, each chunk that has a part of it is
+ * inflated, which takes a few milliseconds at this size.
+ */
 const CHUNK_BYTES = 128 * 1024;
 const pack = promisify<Buffer, { level: number }, Buffer>(deflateRaw);
 const unpack = promisify<Buffer, Buffer>(inflateRaw);

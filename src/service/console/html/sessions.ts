@@ -43,8 +43,8 @@ export class StaleForm extends HttpProblem {
 }
 
 /**
- * Sign-in sessions in memory. Each browser has a random id in a cookie. The token of its forms is derived
- * from the id, so nothing is stored before a sign-in. A sign-in changes the id.
+ * Sign-in sessions in memory. A cookie gives each browser a random id. The token in a browser's forms is
+ * derived from this id, so that forms need no stored session before a sign-in. A sign-in changes the id.
  */
 export class Sessions<User> {
   readonly #name: string;

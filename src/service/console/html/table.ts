@@ -13,8 +13,8 @@ export interface HtmlColumn<Row> {
 type Cell<Row> = HtmlColumn<Row>['cell'];
 
 /**
- * Functions that create columns of a table. On a phone, each cell has the label of its column, unless
- * `phoneLabel` is another label.
+ * Functions that create columns of a table. On a phone, each cell has a label, which is `phoneLabel` or else
+ * the label of its column. Cells of `beside` have no label.
  */
 export const column = {
   /** Returns a column that names the row. A phone shows it first. */
@@ -133,7 +133,7 @@ export function pagerOf(position: string, links: readonly (PageLink | false)[]):
 interface PageOptions {
   /** The number of rows on a page. The default is 12, which fit on three screens of a phone or one wide screen. */
   readonly pageRows?: number;
-  /** The parameter of the address that selects the page. @default 'page' */
+  /** The name of the query parameter that contains the page number. @default 'page' */
   readonly parameter?: string;
   readonly words?: readonly [before: string, after: string];
 }
