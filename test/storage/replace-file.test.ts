@@ -1,4 +1,4 @@
-import { chmod, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../src/base/errors.js';
 import { replaceFile, replaceFileOn } from '../../src/storage/replace-file.js';
@@ -46,11 +46,20 @@ describe('replaceFile', () => {
     expect((await stat(`${folder}/file`)).mode & 0o777).toBe(0o600);
   });
 
-  it('rejects for a symbolic link', async () => {
+  it.each(['exists', 'appears during the write'])('rejects if a symbolic link %s', async when => {
     const folder = await temporaryFolder();
     await writeFile(`${folder}/target`, 'old');
-    await symlink('target', `${folder}/link`);
-    await expect(replaceFile(`${folder}/link`, 'new')).rejects.toThrow(StorageError);
+    const link = () => symlink('target', `${folder}/link`);
+    if (when === 'exists') await link();
+    let called = false;
+    const replacing = replaceFile(`${folder}/link`, async aside => {
+      called = true;
+      if (when !== 'exists') await link();
+      await aside.write('new');
+    });
+    await expect(replacing).rejects.toThrow(StorageError);
+    expect(called).toBe(when !== 'exists');
+    expect(await readlink(`${folder}/link`)).toBe('target');
     expect(await readFile(`${folder}/target`, 'utf8')).toBe('old');
     expect((await readdir(folder)).sort()).toEqual(['link', 'target']);
   });
