@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import pLimit from 'p-limit';
@@ -179,10 +178,7 @@ function reading<T>(file: string, action: Promise<T>): Promise<T> {
  * Lists regular files only. `folder` may be a symbolic link, but links below it are skipped, because they may
  * point anywhere.
  */
-async function filesIn(folder: string, match: (name: string) => boolean): Promise<string[]> {
-  await withAnyStorageError('read', folder, async () => {
-    if (!(await stat(folder)).isDirectory()) throw new Error('it is not a folder');
-  });
+function filesIn(folder: string, match: (name: string) => boolean): Promise<string[]> {
   return filesBelow(folder, {
     match: (name, isRegular) => isRegular && match(name),
     hiddenFolders: true,

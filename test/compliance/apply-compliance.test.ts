@@ -124,6 +124,20 @@ describe('applyCompliance', () => {
     expect(await contents()).toEqual(after);
   });
 
+  it.each(['missing', 'day/0.json.gz'])(
+    'rejects with the name of the archive if it is not a folder: %s',
+    async name => {
+      const folder = path.join(archive, name);
+      const run = applyCompliance(folder, tombstones);
+      await expect(run).rejects.toBeInstanceOf(StorageError);
+      await expect(run).rejects.toThrow(`Could not read ${folder}`);
+    },
+  );
+
+  it('refuses an empty name of the archive', async () => {
+    await expect(applyCompliance('', tombstones)).rejects.toThrow(OptionError);
+  });
+
   it('rewrites the files of folders whose names begin with a dot', async () => {
     const [victim, other] = posts[0] ?? [];
     await tombstones.record([ofPost('delete', victim?.id ?? '')]);

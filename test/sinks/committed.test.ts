@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { OptionError, StorageError } from '../../src/base/errors.js';
@@ -272,9 +273,9 @@ describe('a commit of committed()', () => {
     ['rows with a cursor', true],
     ['rows without a cursor, in several writes', false],
   ])(
-    'is not repeated if the transaction succeeded and only its response was lost: %s',
+    'is not repeated if the transaction succeeded and only its response was lost, even if the next call fails: %s',
     async (_, hasCursor) => {
-      const target = new StandIn<number>(['ok', 'answer lost']);
+      const target = new StandIn<number>(['ok', 'answer lost', 'fails before']);
       const source = new Flow<number>(async function* () {
         for (const [index, items] of batchesOf([4, 4, 4]).entries())
           yield hasCursor ? { items, cursor: { next: index } } : { items };
@@ -285,6 +286,19 @@ describe('a commit of committed()', () => {
       expect(target.writes.flatMap(({ rows }) => rows)).toEqual(numbers(12));
     },
   );
+
+  it('fails if the checkpoint cannot be read after the response of a commit with several writes was lost', async () => {
+    const endings = numbers(9).map((): Ending => 'fails before');
+    const target = new StandIn<number>(['ok', 'answer lost', ...endings]);
+    const source = new Flow<number>(async function* () {
+      for (const items of batchesOf([4, 4, 4])) yield { items };
+    });
+    const options = { waitMs: 60_000, retryWaitMs: 0, retries: 3, rows: 4 };
+    const run = pipeline(source, committed({ ...options, ...target.transactions }));
+    await expect(run).rejects.toBeInstanceOf(StorageError);
+    // The first call reads the checkpoint, and the second call is the commit.
+    expect(target.tries).toBe(2 + 3);
+  });
 
   it('is not repeated without transactions if only the response to its last save was lost', async () => {
     // These are the endings of saving the first text, saving the range to write, writing its rows,
@@ -404,6 +418,29 @@ describe('a commit of committed()', () => {
     expect(target.rows).toEqual([]);
   });
 
+  it.each(['transactions', 'ranges'] as const)(
+    'calls `write` no more after an abort, with %s',
+    async mode => {
+      const target = new StandIn<number>();
+      const reason = new Error('enough');
+      const stop = new AbortController();
+      const functions = target[mode];
+      const sink = committed<number>({
+        ...quick,
+        rows: 4,
+        ...functions,
+        write: async (rows, tx, range) => {
+          stop.abort(reason);
+          await functions.write(rows, tx, range);
+        },
+      });
+      const run = pipeline(places([numbers(12)]), sink, { signal: stop.signal });
+      await expect(run).rejects.toBe(reason);
+      await turn();
+      expect(target.writes.map(({ rows }) => rows)).toEqual([[0, 1, 2, 3]]);
+    },
+  );
+
   it('fails with the range that it has to write again if the source does not deliver the same rows', async () => {
     const target = new StandIn<number>(['ok', 'ok', 'killed after']);
     const options = { ...quick, rows: 9, ...target.ranges, name: 'posts' };
@@ -507,6 +544,25 @@ describe('committed() with wrong callbacks', () => {
     [
       'a transaction that does not wait',
       { transaction: work => void work().catch(() => {}), write: () => new Promise(() => {}) },
+      /wait for it before it commits/,
+    ],
+    [
+      'a transaction that does not wait until its function has failed',
+      {
+        transaction: work => void work(),
+        write: () => turn().then(() => Promise.reject(new Error('too late'))),
+      },
+      /wait for it before it commits/,
+    ],
+    [
+      'a transaction that calls its function again without waiting for it',
+      {
+        ...new StandIn<number>().ranges,
+        transaction: async work => {
+          await work(undefined);
+          void work(undefined);
+        },
+      },
       /wait for it before it commits/,
     ],
     ['load that returns an object', { load: () => ({}) as string }, /`load` must return the text/],

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SecondCorpus } from '../../../bench/second-corpus.js';
 import { Activity } from '../../../src/post/activity.js';
+import { LeftToParser } from '../../../src/post/bytes/member-values.js';
 import { PostInBytes } from '../../../src/post/bytes/post-in-bytes.js';
 import type { PlaceOfRules } from '../../../src/post/matching-rules.js';
 import type { PostFields } from '../../../src/post/post-fields.js';
@@ -234,6 +235,18 @@ describe('the shared PostInBytes of a thread', () => {
   const [first, second] = ['7', '8'].map(id =>
     Buffer.from(`{"id":${id},"id_str":"${id}","created_at":"x"}`),
   ) as [Buffer, Buffer];
+
+  it.each([
+    '"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":7,"id_str":""',
+    '"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":7,"id_str":"a7"',
+    '"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":7,"id_str":"7a"',
+    '"postedTime":"2018-10-10T20:19:24.000Z","id":"tag:search.twitter.com,2005:"',
+    '"postedTime":"2018-10-10T20:19:24.000Z","id":"tag:search.twitter.com,2005:7a"',
+    '"postedTime":"2018-10-10T20:19:24.000Z","id":"tag7"',
+  ])('leaves a post to the parser if its id is not a number, with %s', members => {
+    const bytes = Buffer.from(`{${members}}`);
+    expect(() => postInBytes.read(bytes, 0, bytes.length, idOf)).toThrow(LeftToParser);
+  });
 
   it('refuses to read a second post while the first one is in use', () => {
     const ids = postInBytes.read(first, 0, first.length, post => [
