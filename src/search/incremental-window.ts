@@ -2,7 +2,7 @@ import { answerOf } from '../base/abortable.js';
 import { IncompleteError } from '../base/errors.js';
 import { DAY, type Dates, floorTo, formatTimestamp, MINUTE, parseTimestamp } from '../base/time.js';
 import type { Cursor } from '../flow/flow.js';
-import { type Query, SPAN_30DAY } from './query.js';
+import { type Params, type Query, type QueryGap, SPAN_30DAY } from './query.js';
 import type { QueryPosition } from './query-cursor.js';
 
 /**
@@ -32,27 +32,78 @@ export async function nextWindow(
   cursor: Cursor | undefined,
   signal: AbortSignal,
 ): Promise<Dates> {
-  const { params, product, account, runsEndAt = MINUTE, onGap } = query;
+  const { params } = query;
   const toDate = endOfRun(query);
   // The first request must have both dates. Without a date, the service would use its default, which changes
   // before further pages are requested.
   const default30 = () => formatTimestamp((parseTimestamp(toDate) ?? 0) - 30 * DAY);
   if (!last.done) return { fromDate: String(params.fromDate ?? default30()), toDate };
   const fromDate = String(last.window.toDate);
-  if (product !== '30day') return { fromDate, toDate };
-  // The start of `30day` moves forward every minute. The added minute keeps `earliest` valid until the last
-  // page is requested.
-  const oldest = account.clock.now() - SPAN_30DAY + MINUTE;
-  const earliest = formatTimestamp(floorTo(runsEndAt, oldest + runsEndAt - 1));
-  if (fromDate >= earliest) return { fromDate, toDate };
+  const earliest = earliestDate(query);
+  if (earliest === undefined || fromDate >= earliest) return { fromDate, toDate };
   const gap = { fromDate, toDate: earliest, reason: 'expired' } as const;
-  if (onGap === undefined) {
-    const missing = [`${gap.fromDate} to ${gap.toDate}`];
-    throw new IncompleteError(
-      `The last complete run of this ${query.source} ended at ${fromDate}, and 30day no longer has the minutes from there to ${earliest}. Fetch them with product fullarchive, and pass \`onGap\` so that this continues after them`,
-      { missing, cursor },
-    );
-  }
-  await answerOf(onGap(gap), signal);
+  const what = `The last complete run of this ${query.source} ended at ${fromDate}`;
+  await reportGap(query, gap, what, { cursor, signal });
   return { fromDate: earliest, toDate };
+}
+
+/**
+ * Returns the oldest date that `30day` still has, rounded up to the minute, or to a whole bucket for counts.
+ * Returns `undefined` for other products.
+ */
+function earliestDate({ product, account, runsEndAt = MINUTE }: Query): string | undefined {
+  if (product !== '30day') return undefined;
+  // The start of `30day` moves forward every minute. The added minute keeps this date valid until the
+  // last page is requested.
+  const oldest = account.clock.now() - SPAN_30DAY + MINUTE;
+  return formatTimestamp(floorTo(runsEndAt, oldest + runsEndAt - 1));
+}
+
+/**
+ * Removes the minutes that `30day` no longer has from the requests of a window that an earlier incremental
+ * run has started and not finished. A request whose first page was received keeps its dates, because all
+ * pages of a request must have the same dates.
+ *
+ * @param requests The requests for the whole window, newest first.
+ * @returns The requests that are left, and the minutes that were removed.
+ */
+export function withoutExpired(
+  query: Query,
+  requests: readonly Params[],
+  { slice, next, oldest }: Pick<QueryPosition, 'slice' | 'next' | 'oldest'>,
+): { readonly left: readonly Params[]; readonly gap: QueryGap | undefined } {
+  const begun = next === undefined ? slice : slice + 1;
+  const earliest = earliestDate(query) ?? '';
+  const left = requests.flatMap((request, index) => {
+    if (index === slice && index < begun && oldest !== undefined)
+      return [{ ...request, fromDate: oldest }];
+    if (index < begun || String(request.fromDate) >= earliest) return [request];
+    return String(request.toDate) > earliest ? [{ ...request, fromDate: earliest }] : [];
+  });
+  const fromDate = String(requests.at(-1)?.fromDate);
+  const rest = requests[begun];
+  if (rest === undefined || fromDate >= earliest) return { left, gap: undefined };
+  const [toDate = earliest] = [String(rest.toDate), earliest].sort();
+  return { left, gap: { fromDate, toDate, reason: 'expired' } };
+}
+
+/**
+ * Calls `onGap`.
+ *
+ * @param what How the gap came about, for the message.
+ * @throws IncompleteError if there is no `onGap`.
+ */
+export async function reportGap(
+  { onGap }: Query,
+  gap: QueryGap,
+  what: string,
+  { cursor, signal }: { readonly cursor: Cursor | undefined; readonly signal: AbortSignal },
+): Promise<void> {
+  const { fromDate, toDate } = gap;
+  if (onGap === undefined)
+    throw new IncompleteError(
+      `${what}, and 30day no longer has the minutes from ${fromDate} to ${toDate}. Fetch them with product fullarchive, and pass \`onGap\` so that this continues after them`,
+      { missing: [`${fromDate} to ${toDate}`], cursor },
+    );
+  await answerOf(onGap(gap), signal);
 }

@@ -29,6 +29,11 @@ export interface QueryPosition {
    * are fixed when the window is divided.
    */
   readonly window: Partial<Dates>;
+  /**
+   * The start of the current slice, if the slice was shortened because `30day` no longer had its oldest
+   * minutes.
+   */
+  readonly oldest?: string | undefined;
 }
 
 const START = {
@@ -53,16 +58,18 @@ export function isOver({ limit, pages }: Query, position: QueryPosition): boolea
  * Returns the position after `delivered` items of a page were delivered.
  *
  * @param reached The time of the last delivered item, if any item was delivered.
+ * @param slices The number of slices to fetch. It is smaller than the number of slices of the window if the
+ *   oldest slices have expired.
  */
 export function advance<T>(
   before: QueryPosition,
   page: Page<T>,
   delivered: number,
   reached: number | undefined,
-  slices: number,
+  { slices, isSliced }: { readonly slices: number; readonly isSliced: boolean },
 ): QueryPosition {
   const position = { ...before, reached: reached ?? before.reached };
-  const window = slices > 1 ? position.window : page.window;
+  const window = isSliced ? position.window : page.window;
   const items = position.items + delivered;
   const skip = position.skip + delivered;
   // A limit has cut the page. A later run with a higher limit requests the page again, and skips the items
@@ -82,7 +89,7 @@ export function advance<T>(
 }
 
 export function cursorOf({ source, identity }: Query, position: QueryPosition): Cursor {
-  const { next, reached, window, ...counts } = position;
+  const { next, reached, window, oldest, ...counts } = position;
   return {
     source,
     request: identity,
@@ -90,6 +97,7 @@ export function cursorOf({ source, identity }: Query, position: QueryPosition): 
     ...counts,
     ...(next !== undefined && { next }),
     ...(reached !== undefined && { reached: new Date(reached).toISOString() }),
+    ...(oldest !== undefined && { oldest }),
   };
 }
 
@@ -116,9 +124,9 @@ export function positionOf(query: Query, cursor: Cursor): QueryPosition {
   }
   const { slices = 1 } = query.identity;
   if (!isStored(cursor) || cursor.slice >= Number(slices)) throw cursorError('is damaged');
-  const { slice, next, skip, items, pages, done, reached, window } = cursor;
+  const { slice, next, skip, items, pages, done, reached, window, oldest } = cursor;
   const at = reached === undefined ? undefined : Date.parse(reached);
-  return { slice, next, skip, items, pages, done, reached: at, window };
+  return { slice, next, skip, items, pages, done, reached: at, window, oldest };
 }
 
 const isDate = (value: unknown) => isText(value) && parseTimestamp(value) !== undefined;
@@ -132,4 +140,5 @@ const isStored = shaped<Omit<QueryPosition, 'reached'> & { readonly reached: str
   done: isFlag,
   reached: optional(value => isText(value) && !Number.isNaN(Date.parse(value))),
   window: shaped<Partial<Dates>>({ fromDate: optional(isDate), toDate: optional(isDate) }),
+  oldest: optional(isDate),
 });

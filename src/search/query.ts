@@ -150,6 +150,11 @@ export interface Query extends Bounds {
   readonly next: string | undefined;
   readonly resume: Cursor | undefined;
   /**
+   * Only for an incremental query: whether the window was determined some time ago. If `30day` no longer has the
+   * oldest minutes of the window, these minutes are skipped and reported as a gap.
+   */
+  readonly mayHaveExpired?: boolean | undefined;
+  /**
    * Only for an incremental query: the unit, in milliseconds, to which the end of each run is rounded down.
    * Absent for a query with a fixed window.
    */

@@ -20,7 +20,7 @@ import { readAhead } from '../flow/read-ahead.js';
 import { learnServiceTime } from '../http/request.js';
 import type { OnDamaged } from '../json/records.js';
 import { fetchPage, mustEqual, type Page, type ParseElement } from './fetch-page.js';
-import { nextWindow } from './incremental-window.js';
+import { nextWindow, reportGap, withoutExpired } from './incremental-window.js';
 import { MIN_RESULTS, type Params, type Product, type Query, SPAN_30DAY } from './query.js';
 import {
   advance,
@@ -72,7 +72,9 @@ export async function* runQuery<T>(
   if (resume !== undefined && !position.done) {
     // An earlier run has started the window `position.window`, but not finished it. This window comes first.
     let last = resume;
-    const started = withDates(query, position.window);
+    if (query.product === '30day')
+      await learnServiceTime(query.account, 'baseUrl', { responses, signal: run.signal });
+    const started = { ...withDates(query, position.window), mayHaveExpired: true };
     for await (const batch of runWindow(started, start, makeResults, run)) {
       last = batch.cursor ?? last;
       yield batch;
@@ -125,13 +127,30 @@ async function* runWindow<T>(
   let { position, resume: cursor } = start;
   if (isOver(query, position)) return;
   const isWhole = position.pages === 0 && position.next === undefined;
-  const results = makeResults(isWhole, query.params);
-  const requests = await requestsOf(query, position.window, run.signal);
-  if (position.slice >= requests.length) throw cursorError('is damaged');
+  const whole = await requestsOf(query, position.window, run.signal);
+  if (position.slice >= whole.length) throw cursorError('is damaged');
+  const isSliced = whole.length > 1;
+  if (isSliced) position = { ...position, window: wholeWindow(whole) };
+  const requests = query.mayHaveExpired ? await stillThere(query, whole, start, run.signal) : whole;
+  const slices = requests.length;
+  if (position.slice >= slices) {
+    yield {
+      items: [],
+      cursor: cursorOf(query, { ...position, done: true }),
+      origin: query.url.href,
+    };
+    return;
+  }
+  if (!isSliced && requests !== whole) position = { ...position, window: wholeWindow(requests) };
+  const results = makeResults(isWhole, isSliced ? query.params : (requests[0] as Params));
+  const oldestOf = (slice: number) => {
+    const { fromDate } = requests[slice] ?? {};
+    return isSliced && fromDate !== whole[slice]?.fromDate ? String(fromDate) : undefined;
+  };
   let isInCallback = false;
   try {
-    if (requests.length > 1) position = { ...position, window: wholeWindow(requests) };
-    for await (const page of slicePages(query, requests, position, results, run.signal)) {
+    const pages = slicePages(query, { requests, isSliced }, position, results, run.signal);
+    for await (const page of pages) {
       for (const { record, error } of page.damaged) {
         if (results.onDamaged === undefined) throw error;
         isInCallback = true;
@@ -143,7 +162,8 @@ async function* runWindow<T>(
       const items = page.items.slice(position.skip, position.skip + rest);
       const last = items.at(-1);
       const reached = last === undefined ? undefined : results.timeOf(last);
-      position = advance(position, page, items.length, reached, requests.length);
+      position = advance(position, page, items.length, reached, { slices, isSliced });
+      position = { ...position, oldest: oldestOf(position.slice) };
       cursor = cursorOf(query, position);
       const { progress } = run;
       if (progress !== undefined) {
@@ -172,6 +192,25 @@ async function* runWindow<T>(
   }
 }
 
+/**
+ * Returns the requests for the minutes of a window that the service still has, and reports the others as a
+ * gap.
+ */
+async function stillThere(
+  query: Query,
+  requests: readonly Params[],
+  { position, resume: cursor }: Start,
+  signal: AbortSignal,
+): Promise<readonly Params[]> {
+  const { left, gap } = withoutExpired(query, requests, position);
+  if (gap === undefined) return position.oldest === undefined ? requests : left;
+  await reportGap(query, gap, `This ${query.source} has not fetched its window in time`, {
+    cursor,
+    signal,
+  });
+  return left;
+}
+
 function fractionOf<T>(
   query: Query,
   position: QueryPosition,
@@ -196,17 +235,15 @@ const PAGES_AHEAD = 4;
 /**
  * Yields the pages of all slices in order. Pages of later slices are requested before they are needed.
  *
- * @param requests The request for each slice, newest slice first. A query without slices has a single
- *   request.
+ * @param asked The request for each slice, newest slice first. A query without slices has a single request.
  */
 async function* slicePages<T>(
   query: Query,
-  requests: readonly Params[],
+  { requests, isSliced }: { readonly requests: readonly Params[]; readonly isSliced: boolean },
   start: QueryPosition,
   { parse }: Results<T>,
   signal: AbortSignal,
 ): AsyncGenerator<Page<T>, void, undefined> {
-  const isSliced = requests.length > 1;
   // Each open slice adds a listener to the signal. Without this call, Node would warn of a memory leak.
   setMaxListeners(0, signal);
   let items = start.items - start.skip;

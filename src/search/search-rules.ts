@@ -5,6 +5,7 @@ import { IncompleteError, MillraceError, OptionError } from '../base/errors.js';
 import { isRecord } from '../base/record.js';
 import type { Batch, Batches, Cursor, Run } from '../flow/flow.js';
 import { ProgressParts } from '../flow/progress.js';
+import { learnServiceTime } from '../http/request.js';
 import { isCount } from '../json/type-guards.js';
 import type { Activity } from '../post/activity.js';
 import { IdWindow } from '../post/id-window.js';
@@ -83,6 +84,11 @@ export async function* runPacked(search: PackedSearch, run: Run): Batches<Activi
   if (isDone && !isIncremental) return;
   await tell(search, isDone ? queries.length : queries.length - state.query, run);
   const isBegun = !isIncremental || (resume !== undefined && !isDone);
+  if (isIncremental && isBegun && queries[0].product === '30day') {
+    const { account } = queries[0];
+    const { responses } = account.clock;
+    await learnServiceTime(account, 'baseUrl', { responses, signal: run.signal });
+  }
   const first = isBegun ? yield* runWindow(search, state, ids, run) : state.first;
   if (isIncremental) yield* runWindow(search, { ...START, at: first, first }, [], run);
 }
@@ -107,9 +113,10 @@ async function* runWindow(
   const note = run.progress?.note;
   for (let index = 0; index < start.query; index++) parts.done(index);
   let state = start;
+  const onGap = reportOnce(queries[0]);
   while (state.query < queries.length) {
     const { query: index, at: resume, first } = state;
-    const query = inWindow(search, index, state);
+    const query = { ...inWindow(search, index, state), onGap };
     const progress = parts.of(index);
     try {
       for await (const batch of runQuery(query, makeResults, { ...run, resume, progress })) {
@@ -130,17 +137,36 @@ async function* runWindow(
   return state.first;
 }
 
+/** Returns a function that reports to `onGap` only minutes that it has not reported before. */
+function reportOnce({ onGap }: Query): Query['onGap'] {
+  let reportedTo = '';
+  return (
+    onGap &&
+    (({ fromDate, toDate, reason }) => {
+      const from = fromDate < reportedTo ? reportedTo : fromDate;
+      if (from >= toDate) return undefined;
+      reportedTo = toDate;
+      return onGap({ fromDate: from, toDate, reason });
+    })
+  );
+}
+
 function inWindow({ queries }: PackedSearch, index: number, { at, first }: State): Query {
   const [firstQuery] = queries;
   const query = queries[index] as Query;
-  const fixing = index === 0 ? at : first;
+  // In an incremental window, a query that has begun keeps its own dates. If `30day` no longer had the oldest
+  // minutes, these dates differ from the dates of the first query.
+  const own = index === 0 || query.runsEndAt !== undefined ? at : undefined;
+  const fixing = own ?? (index === 0 ? undefined : first);
   if (fixing === undefined) return query;
-  const { done, window } = positionOf(firstQuery, fixing);
+  const { done, window } = positionOf(own === undefined ? firstQuery : query, fixing);
   // Keeps the window of the first query, unless an earlier incremental run has started this query and not
   // finished it.
   if (index === 0 && (done || query.runsEndAt === undefined)) return query;
   const isKnown = window.fromDate !== undefined && window.toDate !== undefined;
-  return isKnown ? { ...withDates(query, window), runsEndAt: undefined } : query;
+  if (!isKnown) return query;
+  const mayHaveExpired = query.runsEndAt !== undefined;
+  return { ...withDates(query, window), runsEndAt: undefined, mayHaveExpired };
 }
 
 /** @param before The last cursor of the first query in the previous run. */

@@ -11,10 +11,12 @@ import {
   parseTimestamp,
   SECOND,
 } from '../../src/base/time.js';
+import type { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import type { ProgressCounts } from '../../src/flow/progress.js';
 import { account } from '../../src/http/account.js';
 import { dedupe } from '../../src/operators/dedupe.js';
+import type { Activity } from '../../src/post/activity.js';
 import { nextWindow } from '../../src/search/incremental-window.js';
 import type { Query, QueryGap } from '../../src/search/query.js';
 import type { QueryPosition } from '../../src/search/query-cursor.js';
@@ -26,6 +28,9 @@ import { unchecked } from '../unchecked.js';
 import {
   addresses,
   allPosts,
+  Crash,
+  crashAfter,
+  FROM,
   idsOf,
   linesIn,
   local,
@@ -122,6 +127,46 @@ describe('search() with `incremental`', () => {
     expect(second.added).toBeGreaterThan(0);
     expect(second.posts).toBe(first.posts + (second.added ?? 0));
   });
+
+  const { query, ...others } = NIGHTLY;
+  const rules = query.split(' OR ').map(value => ({ value }));
+  it.each([
+    ['before its first page', { query }, 0, 0],
+    ['before a slice', { query, slices: 3, maxResults: 10 }, 20, 40],
+    ['within a slice', { query, slices: 3, maxResults: 10 }, 59, 5],
+    ['between queries', { rules, queryLimits: { clauses: 2 } }, 60, 20],
+    ['between slices of queries', { rules, slices: 4, queryLimits: { clauses: 2 } }, 60, 20],
+  ] as const)(
+    'continues a run that was interrupted %s after the minutes that 30day has lost since then',
+    async (_, given, crash, again) => {
+      const folder = await temporaryFolder();
+      service.clock.set(START);
+      const gaps: QueryGap[] = [];
+      const once = async (after?: number, onGap?: (gap: QueryGap) => void) => {
+        const options = { ...others, maxResults: 100, ...given, product: '30day', onGap } as const;
+        const flow: Flow<Activity> = search(local(), options);
+        return pipeline(flow, crashAfter(after), files(outputs(folder)));
+      };
+      const end = searchable();
+      await expect(once(crash)).rejects.toThrow(Crash);
+      service.clock.advance(30 * DAY);
+      await expect(once()).rejects.toThrow('has not fetched its window in time');
+      const onGap = (gap: QueryGap) => void gaps.push(gap);
+      await expect(once(again, onGap)).rejects.toThrow(Crash);
+      service.clock.advance(6 * HOUR);
+      // This run completes the interrupted window, and ends within the next window.
+      await expect(once(200, onGap)).rejects.toThrow(Crash);
+      expect(gaps[0]?.fromDate).toBe(FROM);
+      const from = gaps
+        .map(({ toDate }) => toDate)
+        .sort()
+        .at(-1) as string;
+      const left = await allPosts(end, from);
+      const ids = idsOf(await linesIn(folder));
+      expect(new Set(ids).size).toBe(ids.length);
+      expect(ids).toEqual(expect.arrayContaining(idsOf(left)));
+    },
+  );
 });
 
 /** Returns the next window of an incremental search whose last run ended at `toDate`. */

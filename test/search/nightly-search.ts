@@ -63,8 +63,8 @@ export async function linesIn(folder: string): Promise<string[]> {
 export const idsOf = (lines: readonly string[]) =>
   lines.map(line => JSON.parse(line).id_str).sort();
 
-export async function allPosts(toDate: string): Promise<string[]> {
-  const posts = await pipeline(search(local(), { ...QUERY, fromDate: FROM, toDate }), collect());
+export async function allPosts(toDate: string, fromDate = FROM): Promise<string[]> {
+  const posts = await pipeline(search(local(), { ...QUERY, fromDate, toDate }), collect());
   return posts.map(post => post.raw.toString());
 }
 
