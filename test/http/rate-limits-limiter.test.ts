@@ -310,17 +310,23 @@ describe('the rate limits of an account', () => {
     expect(starts.at(-1)).toBeGreaterThanOrEqual(MINUTE);
   });
 
-  it('include the setting `searchesPerMinute`, the requests per minute that the contract allows', async () => {
-    const time = new VirtualTime();
-    const acme = account({ searchesPerMinute: 3, timing: time }, {});
-    const pace = acme.rateLimiter('search', new URL('https://shared.test'));
-    const starts: number[] = [];
-    const all = Array.from({ length: 7 }, async () => {
-      (await pace.acquire()).responded();
-      starts.push(time.elapsed());
-    });
-    await time.run();
-    await Promise.all(all);
-    expect(mostIn(starts, MINUTE)).toBe(3);
-  });
+  it.each([
+    ['searchesPerMinute', 'search'],
+    ['engagementsPerMinute', 'engagement'],
+  ] as const)(
+    'include the setting `%s`, the requests per minute that the contract allows',
+    async (setting, family) => {
+      const time = new VirtualTime();
+      const acme = account({ [setting]: 3, timing: time }, {});
+      const pace = acme.rateLimiter(family, new URL('https://shared.test'));
+      const starts: number[] = [];
+      const all = Array.from({ length: 7 }, async () => {
+        (await pace.acquire()).responded();
+        starts.push(time.elapsed());
+      });
+      await time.run();
+      await Promise.all(all);
+      expect(mostIn(starts, MINUTE)).toBe(3);
+    },
+  );
 });

@@ -390,7 +390,8 @@ describe('a request for replay rules', () => {
 
   it('gets a 400 for an unknown _method, and a 405 for an unknown method', async () => {
     const { rules } = await localStreams();
-    expect((await rules('POST', '.json?_method=put', { rules: [] })).status).toBe(400);
+    const body = { rules: [], rule_ids: [] };
+    expect((await rules('POST', '.json?_method=put', body)).status).toBe(400);
     const put = await rules('PUT', '.json', { rules: [] });
     expect([put.status, put.headers.get('allow')]).toEqual([405, 'GET, POST, DELETE']);
   });
