@@ -11,7 +11,7 @@ import { HttpProblem } from './http-problem.js';
  */
 export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const coding = request.headers['content-encoding'];
-  if (coding !== undefined && coding !== 'identity')
+  if (coding !== undefined && coding.toLowerCase() !== 'identity')
     throw new HttpProblem(415, `Unsupported Media Type: a body in ${coding} cannot be read`);
   const tooLarge = `Payload Too Large: the body may have ${maxBytes} bytes`;
   if (Number(request.headers['content-length']) > maxBytes) throw new HttpProblem(413, tooLarge);

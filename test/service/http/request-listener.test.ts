@@ -381,3 +381,13 @@ describe('pipelined requests of one client', () => {
     expect(service.requests().map(({ path }) => path)).toEqual(['/nowhere', SEARCH_PATH]);
   });
 });
+
+it.each(['identity', 'Identity'])(
+  'the local service reads a body in the encoding %s',
+  async coding => {
+    const { ask } = await local();
+    const body = JSON.stringify({ query: 'coffee' });
+    const { status } = await ask(SEARCH_PATH, post(body, { 'content-encoding': coding }));
+    expect(status).toBe(200);
+  },
+);
