@@ -104,10 +104,10 @@ export function isStrayPromise(value: unknown): boolean {
 }
 
 /**
- * Checks the value that a function of the user has returned. The value must not be a promise, because the
- * result of that function is not awaited.
+ * Checks the result of a function that the user has passed in `option`. A promise is refused, because the
+ * result is not awaited.
  *
- * @param rest The end of the message "`option` ...". It tells the caller what to do.
+ * @param rest The end of the error message, after the name of the option.
  * @throws OptionError if the value is a promise.
  */
 export function refusePromise(call: string, option: string, value: unknown, rest: string): void {

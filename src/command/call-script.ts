@@ -66,7 +66,7 @@ export interface Script {
   readonly isWrong?: ((result: unknown) => boolean) | undefined;
 }
 
-/** Runs a script, then closes the objects that its constants hold. */
+/** Runs a script, then closes the values of its constants, such as opened tombstones. */
 export async function runScript({ call }: Script, context: ScriptContext): Promise<unknown> {
   const constants = new Map<Call, unknown>();
   try {

@@ -79,13 +79,13 @@ interface SinkDetails {
    * The name of the export whose columns are written, such as `tables.usage`. @default the columns of posts
    */
   readonly table?: string;
-  /** The command-line argument that sets the path of the files, for messages. @default '--out' */
+  /** The command-line argument that error messages name as the path of the output. @default '--out' */
   readonly argument?: string;
 }
 
 /**
- * Returns the stages that write items: to the path that `--out` gives, in the format of its extension, or to
- * standard output.
+ * Returns the stages that write items. They write to the path in `--out`, in the format of its extension.
+ * Without a path, they write to standard output.
  */
 export function sinkCalls(
   given: CommandLine,

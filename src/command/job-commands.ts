@@ -63,7 +63,9 @@ export const listCommand: Command = {
 
 const LISTED = ['uuid', 'status', 'percentComplete', 'title', 'fromDate', 'toDate'];
 
-/** `costs` is not set, because a job is not charged until its quote is accepted. */
+/**
+ * Has no `costs`, which marks commands that may cost money: a job is charged only once its quote is accepted.
+ */
 export const createCommand: Command = {
   flags: [...REQUEST, ...RULES],
   examples: [

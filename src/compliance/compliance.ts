@@ -69,7 +69,9 @@ export interface ComplianceOptions {
    * @default the flow never ends
    */
   readonly until?: 'caught up' | undefined;
-  /** The cursor of a batch or an error. The flow continues after it. */
+  /**
+   * The cursor after which the flow continues: the `cursor` of a batch or of an error from an earlier run.
+   */
   readonly resume?: Cursor | undefined;
 }
 
@@ -95,11 +97,11 @@ export const COMPLIANCE_OPTIONS = {
 
 /**
  * Delivers compliance events as they happen, such as deletions and withheld content. Without `until`, the
- * flow never ends. It reconnects if a connection breaks, with at most 10 connections in 60 s. If there was no
- * connection for a time, and `backfill` is true, a replay of type `compliance` fetches the events of that
- * time 30 minutes later. If a run resumes from a cursor, this includes the time since the previous run. With
- * `backfill`, every event of the last 5 days is therefore delivered at least once. Some events are repeated
- * or arrive out of order, which `Tombstones` accepts.
+ * flow never ends. It reconnects if a connection breaks, with at most 10 connections in 60 s.
+ *
+ * With `backfill`, a replay of type `compliance` fetches the events of each period without a connection, 30
+ * minutes later. If a run resumes from a cursor, it also fetches the events since the previous run. The
+ * replay reaches back 5 days. Some events are repeated or arrive out of order, which `Tombstones` accepts.
  *
  * @throws OptionError immediately, for invalid options and missing settings of the account.
  * @throws HttpError from the flow, for a response that a retry cannot change, such as 401, and for a

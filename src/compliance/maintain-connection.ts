@@ -21,8 +21,8 @@ export interface ConnectionListener {
   /** Called when all events up to the time `until` have been delivered. */
   delivered(until: number): void;
   /**
-   * Called for a record that is not a valid event. The callback must abort the signal before it rejects.
-   * Otherwise, `maintainConnection` might connect to the stream again.
+   * Called for a record that is not a valid event. Before the callback rejects, it must abort the `signal`
+   * that was passed to `maintainConnection`. Otherwise, `maintainConnection` might connect again.
    */
   damaged(record: DamagedRecord, error: DataError): Promise<void>;
   /** Delivers events. Resolves when more events can be accepted. */
@@ -147,8 +147,8 @@ function waitAfter(failure: MillraceError, failures: number, random: number): nu
 }
 
 /**
- * The service sends heartbeats at least this far apart, in milliseconds. If two heartbeats arrive closer
- * together, they may have waited in a buffer, and events may follow in that buffer.
+ * The minimum time between two heartbeats of the service, in milliseconds. Heartbeats that arrive closer
+ * together may have been buffered, so they do not prove that all earlier events have arrived.
  */
 const HEARTBEATS_APART_MS = SECOND;
 /** An event whose time is more than this many milliseconds ahead of the clock has a wrong time. */
@@ -173,10 +173,11 @@ export class DeliveredTime {
   #delayMs = 0;
 
   /**
-   * Call this when all events in the arrived bytes have been delivered. Returns the time up to which every
-   * event has been delivered, or `undefined` if these bytes do not reveal it.
+   * Call this after all events in the arrived bytes were delivered. Returns the time up to which every event
+   * has been delivered, if these bytes and the previous bytes were only heartbeats, at least
+   * `HEARTBEATS_APART_MS` apart. Otherwise returns `undefined`.
    *
-   * @param isHeartbeat whether the bytes contain only heartbeats
+   * @param isHeartbeat Whether the bytes contain only heartbeats.
    */
   afterBytes(isHeartbeat: boolean, instant: Instant): number | undefined {
     const before = this.#heartbeat;

@@ -331,7 +331,8 @@ export class ConnectionGaps {
   }
 
   /**
-   * Whether all events from before this run connected have been delivered, including the events in gaps.
+   * Whether all connections have been established in this run, and all events up to that moment have been
+   * delivered, including the events in gaps.
    */
   get areCaughtUp(): boolean {
     const { until, gaps } = this.state;

@@ -89,7 +89,10 @@ export class Tombstones {
     return this.#read(keyAt(USER, high, low), decodeTombstone<UserTombstone>);
   }
 
-  /** The cursor of the source with this name, from the last `record` that stored one. */
+  /**
+   * Returns the cursor that `record` last stored for the source with this name. Returns `undefined` if there
+   * is none.
+   */
   cursor(source: string): Cursor | undefined {
     return this.#read(cursorKey(source), bytes => JSON.parse(bytes.toString()) as Cursor);
   }
@@ -350,10 +353,7 @@ function largerId(a: string | undefined, b: string): string {
   return a === undefined || BigInt(b) > BigInt(a) ? b : a;
 }
 
-/**
- * Returns the later of two values. If both have the same time, `merge` combines them into a value that hides
- * everything that either of the two values hides.
- */
+/** Returns the value with the later time. If the times are equal, returns both values combined by `merge`. */
 function later<T>(a: Timed<T> | undefined, b: Timed<T>, merge: (a: T, b: T) => T): Timed<T> {
   if (a === undefined || b[0] > a[0]) return b;
   return b[0] < a[0] ? a : [b[0], merge(a[1], b[1])];

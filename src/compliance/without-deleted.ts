@@ -150,7 +150,10 @@ const SHOWN = 1;
 const SUSPECT = 2;
 const HIDDEN = 3;
 
-/** Returns the state of each post of the file, or 0 for a post that an earlier step has dropped. */
+/**
+ * Returns `SHOWN`, `SUSPECT` or `HIDDEN` for each post, by its row; 0 for a post that an earlier step has
+ * dropped.
+ */
 function statesOf(tombstones: Tombstones, rows: Rows, options: HidingOptions): Uint8Array {
   const shownIds = rows.column(SHOWN_IDS);
   const states = new Uint8Array(rows.columnSize);

@@ -70,10 +70,9 @@ interface PlanParts {
 }
 
 /**
- * The built-in stages of a flow, starting with a source of whole files. Each stage adds itself to the plan of
- * its input. Once a plan includes `activities`, the engine can run it. The engine then uses `stages` only for
- * files that it cannot decode in one piece. The methods that add a stage return `undefined` if the stage
- * cannot be part of the plan.
+ * Lists the built-in stages of a flow that reads whole files. With this list, the engine can decode the files
+ * in threads instead of running the stages one by one. Each method that adds a stage returns a new plan, or
+ * `undefined` if the stage cannot be part of the plan.
  */
 export class Plan implements FlowPlan {
   readonly #parts: PlanParts;

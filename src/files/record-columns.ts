@@ -4,9 +4,9 @@ import type { Records } from './file-records.js';
 export type Memory = Uint8Array | Uint32Array;
 
 /**
- * The definition of a column: data, such as the id, that a thread reads from each record when it decodes a
- * file. From this data, the main thread decides which posts pass, without reading the records.
- * `src/worker.ts` lists all columns that threads can read.
+ * Defines a column. A column holds one kind of data, such as the id, of all records of a file. A thread reads
+ * it when it decodes the file. The main thread then uses it to decide which posts pass, without reading the
+ * records. `src/worker.ts` lists all columns that threads can read.
  */
 export interface RecordColumnKind<Data = unknown, Options = unknown> {
   /** The name by which threads look up this kind, because functions cannot be sent to a thread. */

@@ -45,8 +45,8 @@ export interface DecodedRows {
   /** Whether the content is on another thread, which can `write` and `encode` its rows. */
   readonly isInThread: boolean;
   /**
-   * Lets the thread that holds the content write rows to open files, one line for each row. If a range cannot
-   * be written, resolves to its index and the error.
+   * Lets the thread that holds the content write rows to open files, one line for each row. If it fails to
+   * write one of `ranges`, resolves to the index of that range and the error.
    *
    * @throws StorageError if the thread has ended
    */
@@ -68,7 +68,7 @@ export interface DecodedRows {
   ): Promise<readonly EncodedBlock[] | undefined>;
   /** Moves the content to the main thread and returns it. */
   content(): Promise<Buffer>;
-  /** Returns the bytes of some records. They are valid until the content is released. */
+  /** Returns the bytes of the record of each given row. The bytes are valid until the content is released. */
   records(rows: Uint32Array): Promise<readonly Uint8Array[]>;
   /**
    * Replaces the records of some rows with the bytes of new items. Only a step that declares `replaces: true`

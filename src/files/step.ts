@@ -5,8 +5,8 @@ import { type EngineBatch, ItemColumns, ItemRows, type Rows } from './rows.js';
 
 /**
  * A built-in stage after `activities`, such as `dedupe`. It decides which items pass, on the main thread and
- * in order. Its input consists of rows of a decoded file, whose content may stay on another thread, or of
- * items of another source. `stepOperator` (plan.ts) creates an operator from a step.
+ * in order. Its input is either rows of a decoded file or items of another source. The content of rows may
+ * stay on another thread. `stepOperator` (plan.ts) creates an operator from a step.
  */
 export interface Step {
   /** How a checkpoint records the step. */

@@ -13,9 +13,7 @@ import type { OpenFileRange, RowList } from './rows.js';
 // The calls that a thread answers. The thread decodes files, and holds their content until it is written or
 // moved to the main thread.
 
-/**
- * The kinds of records, columns, encoders and tasks that threads can use. `src/worker.ts` has the only list.
- */
+/** Everything that the script of a thread can run. `src/worker.ts` passes it to `serveThread`. */
 export interface ThreadAbilities {
   readonly records: readonly RecordKind[];
   readonly columns: readonly RecordColumnKind[];

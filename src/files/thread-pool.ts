@@ -116,14 +116,11 @@ export class FileDecoder implements Decoder {
  * has been written.
  */
 const FILES_A_THREAD = 2;
-/**
- * The memory that the main thread is assumed to use for each post whose content is on another thread, in
- * bytes.
- */
+/** The estimated memory on the main thread, in bytes, for each post whose content is on another thread. */
 const BYTES_A_POST = 64;
 /**
- * If the threads together hold more bytes of file contents than this, only a thread without files gets the
- * next file. The data about their posts on the main thread counts, too.
+ * If the files of all threads together hold more bytes than this, the next file only goes to a thread that
+ * has no files. The total includes `BYTES_A_POST` for each post.
  */
 const MAX_HELD_BYTES = 96 * 1024 * 1024;
 
@@ -147,7 +144,7 @@ export class Threads {
    */
   readonly #waiting: Waiting[] = [];
   #files = 0;
-  /** The expected number of files, if known. After the last file, threads are no longer needed. */
+  /** The total number of files to decode, if known. After the last file, idle threads can end. */
   #expectedFiles: number | undefined;
   #heldBytes = 0;
   readonly #ending: Promise<void>[] = [];

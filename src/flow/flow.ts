@@ -331,8 +331,8 @@ function opened<In, Out>(input: AsyncIterable<In>, run: RunOperator<In, Out>): O
 }
 
 /**
- * Returns the identity of a flow, with an additional step if one is given. An iterable that is not a `Flow`
- * has an empty identity.
+ * Returns the identity of a flow, by which a checkpoint recognises it. Appends `step` if it is given. An
+ * iterable that is not a `Flow` has an empty identity.
  */
 export function identityOf(input: AsyncIterable<unknown>, step?: FlowStep): FlowIdentity {
   const identity = input instanceof Flow ? input.identity : [];

@@ -36,8 +36,8 @@ export interface Internals {
    */
   readonly reads?: (file: string) => boolean;
   /**
-   * Set for an error about the combination of stages. Every item would cause the same error, so the
-   * option `damaged` does not skip such items.
+   * Set for an error that comes from the way stages are combined and not from an item. It would occur for
+   * every item, so the run ends with this error even if the option `damaged` is set.
    */
   readonly isAboutStages?: boolean;
 }

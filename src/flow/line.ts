@@ -21,8 +21,8 @@ export type Line = Uint8Array;
 export type ToLine<T> = (item: T) => string | Uint8Array;
 
 /**
- * The types of items that a sink of lines accepts. Excludes blocks of files, which are not lines,
- * and promises.
+ * `T` if a sink of lines accepts it. A sink does not accept a block of a file or a promise. For these two,
+ * this is the type to pass instead: a record, or the value of the promise.
  */
 export type LineItem<T> = T extends FileBytes
   ? JsonRecord

@@ -3,7 +3,7 @@ import { WakeUp } from '../base/wait.js';
 import type { Cursor, Run } from './flow.js';
 import { ProgressParts } from './progress.js';
 
-/** What a source delivers at a time: a batch of items, or a whole file. */
+/** One delivery of a source: a batch of items, or a whole file, for which `items` is absent. */
 export interface SourcePart {
   readonly cursor?: Cursor | undefined;
   readonly items?: readonly unknown[];
@@ -30,7 +30,7 @@ const BATCHES_PER_TURN = 16;
 type Stand = Cursor | 'done' | null;
 
 /**
- * Reads the batches or whole files of several sources as they arrive; see `merge`.
+ * Yields the batches or whole files of several sources as they arrive.
  *
  * @param end Creates a batch without items. It delivers the cursor after a source has ended.
  * @param incremental For each source, whether the next run continues where this run ends. By default, false

@@ -117,7 +117,7 @@ function lines(
   stream.on('error', ignore);
   const isNews = waitNews(progress);
   const tick = () => {
-    // The line is computed even if it is not printed, because the rate is measured from line to line.
+    // Called even if the line is not printed, because each call also takes a sample for the rate.
     const line = text.running();
     if (isNews()) stream.write(`${line}\n`);
   };

@@ -210,9 +210,9 @@ function filesOf(result: unknown): number {
 }
 
 /**
- * The progress of several sources of one run. All sources add to the same counters. Their fraction is the
- * mean over all sources. A source that is not open yet counts as 0. If any open source has no fraction, the
- * mean is `undefined`.
+ * The progress of several sources of one run. All sources add to the same counters. The `fraction` of the run
+ * is the mean of the fractions of all sources. A source that is not open yet has the fraction 0. If any open
+ * source has no fraction, the run has none.
  */
 export class ProgressParts {
   readonly #progress: Progress | undefined;

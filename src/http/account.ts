@@ -140,7 +140,10 @@ export class Account {
   readonly clock: ServiceClock;
   readonly onRetry: (retrying: Retrying) => unknown;
   readonly connections: Connections;
-  /** Is told about each request that a call makes, and about each wait of a call; see `withProgress`. */
+  /**
+   * Its methods are called for each request and each wait. Set only on the copies that `withProgress`
+   * creates.
+   */
   readonly progress: AccountProgress | undefined;
   readonly #parts: AccountParts;
 

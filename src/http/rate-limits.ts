@@ -9,8 +9,8 @@ export interface Rate {
   readonly requests: number;
   readonly perMs: number;
   /**
-   * If set, the rate counts only calls of this kind. In `replayRules`, the kind `'change'` means add, delete
-   * and list.
+   * The kind of calls that the rate counts. The only kind is `'change'`, which means add, delete and list in
+   * `replayRules`.
    * @default all calls of the family
    */
   readonly kind?: string | undefined;
@@ -165,10 +165,9 @@ export class RateLimiter {
   /**
    * Resolves to a permit when a request may start. Rejects with the reason of the signal if it aborts first.
    *
-   * Calls `beginWait` when a wait starts, even if this call waits behind earlier calls. When the wait ends,
-   * calls the function that `beginWait` has returned. There is one exception: if this call waits because the
-   * connection of an earlier request is still being opened, `beginWait` is not called. The length of that
-   * wait is unknown, and a timeout limits it.
+   * When a wait starts, calls `beginWait`. When the wait ends, calls the function that `beginWait` has
+   * returned. This includes a wait behind earlier calls. A wait for the connection of an earlier request to
+   * open is not reported, because its length is unknown.
    */
   acquire(
     kind?: string,

@@ -5,7 +5,7 @@ import { parseExact } from '../json/exact-ids.js';
 import { excerpt } from '../json/excerpt.js';
 import type { HttpResponse } from './http-message.js';
 
-/** The maximum size of a body in bytes. Only the longest lists of files come close to this size. */
+/** The default maximum size of a response body, in bytes. */
 const MAX_BYTES = 64 * 1024 * 1024;
 /** How many characters of a body are shown if it is not JSON. */
 const MAX_SHOWN = 120;

@@ -70,7 +70,8 @@ export async function sendRequest(account: Account, request: HttpRequest): Promi
     watched?.fail(error);
     throw error;
   } finally {
-    // Releases the permit, even if the request was never sent.
+    // Releases the permit of a request that failed before it was sent. Otherwise, later requests might wait
+    // forever. After a sent request, this call does nothing.
     request.permit?.sent();
   }
 }

@@ -12,7 +12,10 @@ import { SETTINGS } from './settings.js';
 const MAX_BYTES = 64 * 1024;
 /** The maximum time for reading the body of an error response, in milliseconds. */
 const MAX_READ_MS = 5_000;
-/** How many characters of a body are shown if it has no message. */
+/**
+ * The maximum number of characters that an error shows of the service's message, or of the body if it has no
+ * message.
+ */
 const MAX_SHOWN = 500;
 
 /**

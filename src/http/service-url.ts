@@ -25,8 +25,8 @@ export interface ServiceUrlOptions {
  * @param base The name of the setting that holds the base address.
  * @param path The path below the base address, without a leading slash. `{account}` is replaced with the
  *   value of the setting `account`, and so on.
- * @throws OptionError with the names of all missing settings, or of the environment variable that holds an
- *   invalid proxy.
+ * @throws OptionError if settings are missing or invalid, or if an environment variable holds an invalid
+ *   proxy. The error names the settings or the variable.
  */
 export function serviceUrl(
   account: Account,

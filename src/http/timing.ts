@@ -21,8 +21,8 @@ export const realTime: Timing = {
 };
 
 /**
- * The service's time: this machine's clock, corrected by the `Date` headers of the service's responses. Used
- * for windows that the service checks with its own clock.
+ * The service's clock: this machine's clock, corrected by the `Date` headers of the service's responses. Used
+ * for times that the service compares with its own clock.
  */
 export class ServiceClock {
   readonly #timing: Pick<Timing, 'now'>;

@@ -46,8 +46,8 @@ export class JetStreamConnection implements Servers {
   readonly #access: Access;
   readonly run: ConnectionRun;
   /**
-   * The status events of the connection. The run stops reading them at its end, because other code may
-   * continue to use the connection.
+   * The status events of the connection. `close` ends the loop that reads them, because a connection of the
+   * caller stays open after the run.
    */
   readonly #statuses: AsyncIterable<Status> & { stop?(): void };
   /** For each running request, a function that rejects it. */
@@ -114,7 +114,8 @@ export class JetStreamConnection implements Servers {
         this.#denials.set(subject, status.error);
         this.#acknowledgements.reject(status.error, subject);
       }
-      // Messages that were sent before the connection was lost are sent again at once.
+      // Rejects the messages that were sent before the connection was lost, so that they are sent again at
+      // once.
       if (status.type === 'reconnect')
         this.#acknowledgements.reject(new StaleAnswer('the connection was lost'));
       if (status.type === 'close') {
@@ -181,7 +182,7 @@ export class JetStreamConnection implements Servers {
     );
   }
 
-  /** Sends a message to a stream once. Resolves once the servers have stored it. */
+  /** Sends a message without retries. Resolves when the servers have stored the message. */
   publish(subject: string, payload: Uint8Array, headers: Headers): Promise<PubAck> {
     return this.#acknowledgements.publish(subject, payload, headers);
   }

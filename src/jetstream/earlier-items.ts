@@ -100,8 +100,8 @@ export async function readPublished(
 }
 
 /**
- * The items that earlier runs sent to the stream after the last committed sequence. Tracks which of these
- * items the flow has delivered again in this run.
+ * The items that earlier runs sent to the stream after the sequence number of their last commit. Tracks which
+ * of these items the flow has delivered again in this run.
  */
 export class EarlierItems {
   readonly #published: Pick<Published, 'items' | 'end'>;
@@ -140,8 +140,8 @@ export class EarlierItems {
     if (posts < end) return false;
     // The flow was resumed after `#start` items, so it does not deliver earlier items again.
     const isBehind = [...this.#unseen].every(id => (items.get(id)?.position ?? 0) < this.#start);
-    // The source may have deleted the remaining items. After enough further items, this run no
-    // longer waits for them.
+    // The source may have deleted the items that are still unseen. Gives up on them once the flow has
+    // delivered enough further items.
     return isBehind || posts >= end + 2 * (end - this.#start) + SLACK;
   }
 }

@@ -52,8 +52,8 @@ export class JetStreamError extends MillraceError {
 }
 
 /**
- * Messages of a stream that `fromJetStream` could not deliver. They are either sequences that the stream has
- * dropped, or positions of a publisher's messages that the servers have acknowledged and then lost.
+ * A range of messages that `fromJetStream` could not deliver. Either the stream has dropped or deleted them,
+ * or the servers have acknowledged messages of a publisher and then lost them.
  */
 export interface JetStreamGap {
   /** The subject on which the posts may have been. */

@@ -50,9 +50,8 @@ export interface SubjectPosition {
    */
   readonly acknowledged: number;
   /**
-   * Identifies the series of positions that the message belongs to: the epoch (the start of the publisher) in
-   * which the publisher began to count positions. If the publisher's entry in the bucket is deleted, the
-   * publisher begins a new series.
+   * The epoch in which the publisher began to count positions from 0. Each start of the publisher has its own
+   * epoch. If the publisher's entry in the bucket is deleted, the publisher counts from 0 again.
    */
   readonly series: number;
 }
@@ -171,7 +170,10 @@ async function inflated(payload: Uint8Array, encoding: string, size: number): Pr
   throw new DataError(`A message is damaged: it has ${content.length} bytes, not ${size}`);
 }
 
-/** The maximum depth of nesting in a post. Other sources have the same default. */
+/**
+ * The maximum depth of nested arrays and objects in a post. It equals the default of the option `maxDepth` of
+ * other sources.
+ */
 const MAX_DEPTH = 3_000;
 
 /**

@@ -202,8 +202,8 @@ interface Followed {
   readonly series: number;
   readonly seen: PositionSet;
   /**
-   * The highest `acknowledged` of the messages that have arrived. The servers had acknowledged all
-   * messages below this position.
+   * The servers have acknowledged all messages below this position. Each message states such a position, and
+   * this is the highest one so far.
    */
   acknowledged: number;
   /**
@@ -258,8 +258,9 @@ export class LostAndRepeated {
   }
 
   /**
-   * Adds a message. Returns whether the message must be delivered. That is false only if its
-   * position was seen before in the current series. A message from another program has no position.
+   * Records the position that a message states. Returns false if that position was already seen in the
+   * current series, which means that the message is a repeat. Returns true for all other messages, including
+   * messages from other programs, which state no position.
    *
    * @throws DataError if the header is damaged.
    */
@@ -320,8 +321,8 @@ export class LostAndRepeated {
   }
 
   /**
-   * Returns the missing positions of all publishers on all subjects. For each publisher and subject,
-   * `partOf` returns the range in which to look.
+   * Returns the missing positions of each publisher on each subject. `partOf` limits them to the range from
+   * `from` (inclusive) to `end` (exclusive). Without `end`, the range has no upper limit.
    */
   #missing(
     partOf: (checked: number, acknowledged: number) => readonly [from: number, end?: number],

@@ -34,7 +34,9 @@ export interface PublisherState {
   /** When the stream was created. */
   readonly created: string;
   readonly flow: FlowIdentity;
-  /** The epoch of the last start. It grows with each start; see `positions.ts`. */
+  /**
+   * A number for the latest start of the publisher. Each start has a higher number than all earlier starts.
+   */
   readonly epoch: number;
   /**
    * The epoch of the run that committed `seq`. The next run ignores messages after `seq` that have a lower
@@ -42,8 +44,8 @@ export interface PublisherState {
    */
   readonly begun: number;
   /**
-   * A sequence of the stream. All posts that come after `cursor` in the flow come after this sequence in the
-   * stream.
+   * A sequence number of the stream. Posts that come after `cursor` in the flow are stored in messages with
+   * higher sequence numbers.
    */
   readonly seq: number;
   /**
@@ -99,7 +101,7 @@ export class PublisherEntry {
     return epoch === begun;
   }
 
-  /** Ends the run. After this call, another run in this thread may take over the entry. */
+  /** Marks the run as ended, so that another run in this thread may take over the entry. */
   close(): void {
     publishing.delete(this.#state.process.run);
   }
@@ -175,7 +177,8 @@ export async function writeEntry(
     if (isMine && found.write === state.write && found.epoch === state.epoch) return now.revision;
     const isNewer = now.revision > before || found.epoch >= state.epoch;
     if (!isMine && isNewer) return undefined;
-    // The servers may have lost all writes after this revision. The next try must then state this revision.
+    // The servers may have lost later writes of the entry. The next try must update the revision that they
+    // have now.
     expected = now.revision;
     throw new StaleAnswer(`the servers have an earlier state of the entry ${key}`);
   });
@@ -230,7 +233,8 @@ export interface EntryWriterOptions {
 }
 
 /**
- * Writes the entry of a publisher during the run: commits of the cursor, and heartbeats between the commits.
+ * Writes the entry of a publisher during the run: at each commit of a cursor, and between commits as a
+ * heartbeat.
  */
 export class EntryWriter {
   readonly #entry: PublisherEntry;

@@ -17,9 +17,14 @@ import {
 } from './publisher-entry.js';
 import type { OpenedStream } from './stream-settings.js';
 
-/** How often the entry of a silent process is read, in milliseconds. */
+/**
+ * While waiting for another process to change an entry, the time between two reads of the entry, in
+ * milliseconds.
+ */
 const POLL_MS = 200;
-/** Matches the end of an entry's name if the flow is one shard of its source. */
+/**
+ * Matches the suffix that the name of an entry has if the flow is one shard of its source, such as `-2-of-8`.
+ */
 const SHARD_OF = /^-\d+-of-(\d+)$/;
 
 export interface TakeOverOptions {

@@ -177,8 +177,8 @@ export class Publisher {
   async finish(): Promise<void> {
     this.#batches.sendAll();
     await Promise.all([...this.#pending].map(({ acked }) => acked));
-    // From here on, the writer only sends heartbeats. A commit would count the messages that `end` sends,
-    // which are not acknowledged yet.
+    // From here on, the writer sends heartbeats but does not commit the cursor. A commit would count the
+    // messages that `#sender.end` sends, which are not acknowledged yet.
     this.#writer.passed();
     this.#throwFailure();
     await this.#sender.end();
@@ -202,8 +202,8 @@ export class Publisher {
   async #acknowledged(): Promise<Partial<PublisherState>> {
     this.#batches.sendAll();
     const { counts } = this;
-    // Computed before the wait. Messages that are sent during the wait get higher sequences, so the next run
-    // finds them.
+    // `#searchStart` is read before the wait, because the next run must also find the messages that are sent
+    // during the wait.
     const searchStart = this.#earlier.areBehind(counts.posts) ? this.#searchStart : {};
     const pending = [...this.#pending];
     await Promise.all(pending.map(({ acked }) => acked));

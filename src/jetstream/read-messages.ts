@@ -68,12 +68,12 @@ export interface MessageGroup {
 }
 
 /**
- * Reads the messages of a subject in order. After any failure, a new consumer continues after the
- * last message. The servers therefore need not keep the state of a consumer. Reading fails only
- * after all tries have failed for `maxOutageMs`.
+ * Reads the messages of a subject in order. After a retryable failure, a new consumer continues after the
+ * last received message, so it does not matter if the servers lose the state of a consumer. Such a failure
+ * ends the reading only if it lasts for `maxOutageMs`.
  *
- * Uses `fetch` repeatedly, because the client's `consume` sometimes delivers nothing after a
- * stream's leader was restarted.
+ * Uses `fetch` repeatedly, because the client's `consume` sometimes delivers nothing after a stream's leader
+ * was restarted.
  */
 export function readMessages(
   connection: JetStreamConnection,
@@ -214,8 +214,8 @@ class MessageReader {
   }
 
   /**
-   * Returns the next messages of a request. Returns an empty array if the request has ended, or has failed
-   * but the next request may succeed.
+   * Waits for messages of the current request and returns them. Returns an empty array if a new request is
+   * needed, because this one has ended or has failed with a retryable error.
    */
   async #next(messages: ConsumerMessages, iterator: AsyncIterator<JsMsg>): Promise<JsMsg[]> {
     const { signal } = this.#connection;

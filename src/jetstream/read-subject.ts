@@ -123,8 +123,8 @@ export class SubjectReader<T> {
       try {
         await this.#take(message, items, this.#epochs);
       } catch (error) {
-        // Delivers the posts before the failed message without a cursor. A cursor would mark that
-        // message as read.
+        // Delivers the posts that come before the failed message. Their batch has no cursor, because a cursor
+        // would mark the failed message as read.
         if (items.length > 0) yield { items, origin };
         throw error;
       }
@@ -197,9 +197,9 @@ export class SubjectReader<T> {
   }
 
   /**
-   * Returns the positions of messages before `end` that are lost. Only a later message tells whether a
-   * missing message had been acknowledged and is therefore lost. For this reason, reads the headers of the
-   * messages after `end`.
+   * Returns the positions of lost messages before the sequence `end`. A missing message is lost if a later
+   * message shows that the servers had acknowledged it. To find this out, reads the headers of the messages
+   * after `end`.
    */
   async #lostBefore(end: number): Promise<readonly LostPositions[]> {
     const { open } = this.#positions;

@@ -29,8 +29,8 @@ const MISSING_AT_ONE_MS = 2_000;
  */
 const MISSING_WAIT_MS = 200;
 /**
- * For how long one server may fail before another server is tried, in milliseconds. This is longer than an
- * election takes.
+ * For how long one server may fail before another server is tried, in milliseconds. The servers elect a new
+ * leader in less time.
  */
 const OTHER_SERVER_MS = 10_000;
 
@@ -61,8 +61,8 @@ export interface Servers {
 
 export interface RepeatOptions {
   /**
-   * Whether to reject with an error at once, because the caller handles it. By default, the request is
-   * repeated after an error.
+   * Returns whether the caller handles this error. If so, `repeat` rejects with the error at once, instead of
+   * sending the request again.
    */
   readonly isAnswer?: ((error: unknown) => boolean) | undefined;
   /** When the first try began, as a time of `performance.now()`. @default now */

@@ -28,7 +28,10 @@ export interface PostsMessage extends Packed {
 interface Attempt extends Packed {
   readonly subject: number;
   readonly msgID: string;
-  /** The position of the message. `undefined` for a message that begins an epoch. */
+  /**
+   * The position of the message on its subject. `undefined` if the message only announces a new start of the
+   * publisher.
+   */
   readonly at?: SubjectPosition;
 }
 

@@ -262,7 +262,7 @@ export interface ReadStream {
   readonly stream: string;
   /** The prefix of the subjects, if `toJetStream` fills the stream. */
   readonly subject: string | undefined;
-  /** The subjects to read, if `toJetStream` does not fill the stream. */
+  /** The subjects to read, if other programs fill the stream; otherwise `undefined`. */
   readonly subjects: readonly string[] | undefined;
   readonly waitForStream: boolean;
 }

@@ -301,8 +301,8 @@ function turnAfter(begin: Promise<void>): Turn {
 }
 
 /**
- * The progress of a download. All files before the index `next` were delivered, except for the files in
- * `missing`.
+ * The progress of a download. `next` is an index in the job's list of files. All files before it were
+ * delivered, except the files in `missing`.
  */
 export interface DownloadState extends Delivered {
   readonly next: number;

@@ -44,7 +44,7 @@ export interface JobVerdict {
   readonly exitCode: 0 | 1 | 2;
 }
 
-/** The totals that were delivered so far. They include the earlier runs that this run has resumed. */
+/** What this run and the earlier runs that it resumed have delivered so far, and what is missing. */
 export interface Delivered {
   readonly files: number;
   readonly bytes: number;

@@ -21,7 +21,10 @@ export interface StoredJobFile extends CheckedFile {
   readonly decoded?: DecodedFile | undefined;
   /** Returns the bytes of the file. Used if the file is not decoded. */
   blocks(): AsyncIterable<Buffer>;
-  /** Frees the memory of the file. Decoded posts stay in memory. */
+  /**
+   * Gives the bytes of the file back to the memory budgets, or deletes its temporary file. Does not release
+   * `decoded`.
+   */
   release(): Promise<void>;
 }
 

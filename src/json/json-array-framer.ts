@@ -50,7 +50,10 @@ export class JsonArrayFramer implements Framer<Json> {
   #verify: Reader<never> | undefined;
   #parse: Reader<Token> | undefined;
   #start = '';
-  /** The last characters that were read. `#chars` and `#bytes` are the size of everything that was read. */
+  /**
+   * The last `LOOK_AHEAD` characters that were read. An error may quote them, because a mistake may be found
+   * only in later characters. `#chars` and `#bytes` count everything that was read.
+   */
   #tail = '';
   #chars = 0;
   #bytes = 0;

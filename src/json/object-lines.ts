@@ -81,7 +81,7 @@ export class ObjectLines {
    * left, for example between two files.
    */
   static readonly staying: unknown = new ObjectLines('\n', { maxBytes: 0, maxDepth: 0 });
-  /** The position after the last record that was found, and after its line end. */
+  /** The position at which the last call of `find` stopped. The caller continues to read there. */
   next = 0;
   readonly #separator: number;
   readonly #maxBytes: number;
@@ -101,8 +101,8 @@ export class ObjectLines {
   }
 
   /**
-   * Finds records, beginning at the start of a line. Returns how many were found. Until the next call,
-   * `startOf` and `endOf` return the position of each record.
+   * Finds records between `from`, which must be the start of a line, and `to`. Returns how many were found.
+   * Until the next call, `startOf(i)` and `endOf(i)` return the positions of record `i` in `bytes`.
    */
   find(bytes: Buffer, from: number, to: number): number {
     this.next = from;

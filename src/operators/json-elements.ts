@@ -13,8 +13,8 @@ import { ARRAY_KEY, type RecordLimits, recordLimits } from '../json/records.js';
 
 /**
  * Splits a JSON document into the elements of one array at its top level. Delivers the exact bytes of each
- * element as soon as the element is complete. Each file of the input is one document. If the input has no
- * cursors, all of it is a single document.
+ * element as soon as the element is complete. Each file of the input is one document. An input without
+ * cursors, such as a plain stream of bytes, is also one document.
  *
  * @param key The name of the array.
  * @param options The limits of one element. By default, 16 MiB and 3,000 levels.

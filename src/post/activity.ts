@@ -358,8 +358,8 @@ export class Activity {
   }
 
   /**
-   * Whether the post certainly has no key that ends with these bytes. Searching all bytes is faster than
-   * reading the members.
+   * Returns `true` if the post certainly does not have this key, and `false` if it may have it. `key`
+   * includes the closing quote. Searching all bytes is faster than reading the members of the post.
    */
   #lacks(key: Buffer): boolean {
     this.#hasEscapes ??= this.raw.includes(ESCAPED_LETTER);
@@ -385,8 +385,9 @@ export class Activity {
   }
 
   #readMatches(): Matches {
-    // The rules are in `gnip` in one format, and at the top level in the other format. Both places are
-    // accepted for either format. The rules are usually at the end of the post, so the end is searched first.
+    // The matching rules are in `gnip` in the `activity_streams` format, and at the top level in the
+    // `original` format. Both places are accepted for either format. The rules are usually at the end of the
+    // post, so the end is searched first.
     const inGnip = this.#readsGnip;
     const last = inGnip ? matchesInGnipAtEnd(this.raw) : matchesAtEnd(this.raw);
     if (last !== undefined) return last;

@@ -223,9 +223,8 @@ const STREAMS_ENTITIES = 'long_object.twitter_entities ?? twitter_entities';
 const EXTENDED = 'extended_tweet.extended_entities ?? extended_entities';
 const STREAMS_EXTENDED = 'long_object.twitter_extended_entities ?? twitter_extended_entities';
 
-// The table of the fields of posts. It tells where each field is in the `original` format and in
-// `activity_streams`. All readers of parsed posts, all readers of bytes, and the list of members to find in
-// bytes are created from this table.
+// Tells where each field of a post is in the `original` format and in `activity_streams`. All readers of
+// parsed posts and all readers of bytes are created from this table.
 
 export const OWN = {
   id: id('id_str ?? id', 'id'),
@@ -266,8 +265,8 @@ export const OWN = {
    */
   sharedAuthor: object(NONE, 'object.actor'),
   /**
-   * How often the retweeted post was retweeted. A retweet in the `activity_streams` format has this number
-   * only at its top level.
+   * How often the retweeted post was retweeted. In the `activity_streams` format, a retweet without
+   * `object.retweetCount` has this number at its top level.
    */
   sharedRetweets: count('retweeted_status.retweet_count', 'object.retweetCount ?? retweetCount'),
 };

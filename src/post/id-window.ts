@@ -51,12 +51,11 @@ class IdChunk {
   }
 
   /**
-   * Returns the ids of a full chunk as base64 after an equals sign. The first id takes 8 bytes. Each further
-   * id is stored as its difference from the previous id. A difference is a varint with 7 bits in each byte,
-   * and its lowest bit is the sign. Returns `undefined` if an id is not a 64-bit integer, or a difference is
-   * too large.
+   * Encodes the ids of a full chunk as `=` and base64. The first id takes 8 bytes. Each further id is stored
+   * as its difference from the previous id, in zigzag encoding as a varint. Returns `undefined` if an id is
+   * not a 64-bit integer, or if a difference is too large.
    *
-   * Compared with `#print`, this takes a tenth of the time and gives a fifth less text.
+   * This takes a tenth of the time of `#print`, and its result is a fifth shorter.
    */
   #pack(): string | undefined {
     if (this.#others.size > 0) return undefined;
@@ -80,8 +79,10 @@ class IdChunk {
   }
 
   /**
-   * Returns the ids separated by spaces. An id is written as digits, as its difference from the previous number
-   * (signed, in base 36), or as a JSON string.
+   * Returns the ids from index `from` to index `to`, exclusive, separated by spaces. A 64-bit integer is
+   * written as its signed difference from the previous integer, in base 36. The first integer and integers
+   * with a larger difference than `Number` can hold exactly are written in decimal digits. Any other id is
+   * written as a JSON string.
    */
   #print(from: number, to: number): string {
     const tokens: string[] = [];
@@ -103,7 +104,10 @@ class IdChunk {
   }
 }
 
-/** The first character of a packed text. No other text starts with it. */
+/**
+ * The first character of the result of `IdChunk.text` if the ids are packed. Other results never start with
+ * it.
+ */
 const PACKED = '=';
 const FIRST_BYTES = 8;
 /**

@@ -16,9 +16,7 @@ export type InStreamMessage = InfoMessage | NoticeMessage;
 export interface InfoMessage {
   readonly kind: 'info';
   readonly message: string;
-  /**
-   * The outcome of the replay, which `message` states. `undefined` in a job file, and for any other message.
-   */
+  /** The outcome of a replay, if `message` states one. Otherwise `undefined`, for example in a job file. */
   readonly outcome: 'completed' | 'completed_with_errors' | 'failed' | undefined;
   readonly sent: Date | undefined;
   /** The number of activities that were sent. */

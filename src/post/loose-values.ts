@@ -30,7 +30,10 @@ export function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-/** Returns the digits at the end of an id in either format. */
+/**
+ * Returns the part of an id after its last colon, such as `12` for `id:twitter.com:12`. Returns an id without
+ * a colon unchanged.
+ */
 export function digits(id: unknown): string {
   if (typeof id !== 'string') return '';
   const at = id.lastIndexOf(':');

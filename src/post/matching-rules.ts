@@ -29,8 +29,8 @@ export const NO_MATCHES: Matches = { rules: [], tags: [] };
 const MEMBER = 'matching_rules';
 
 /**
- * Lists of rules that were parsed before. The key of an entry is the JSON of the list, or all bytes of a post
- * after its key `matching_rules`. Caching pays off, because most posts have one of a few lists.
+ * A cache of parsed lists of rules. It helps because most posts have one of a few lists. The key of an entry
+ * is either the JSON of the list, or all bytes of a post after the name `matching_rules`.
  */
 const known = new BytesMap<Matches>();
 
@@ -126,8 +126,8 @@ export interface PlaceOfRules {
   readonly before: string;
   readonly after: string;
   /**
-   * Whether `matchingRules` reads the list at this place. False if the post repeats a member, because another
-   * list is then read.
+   * Whether `matchingRules` would return the list that is written here. False if it would read another list
+   * in the post, for example because the post has `matching_rules` twice.
    */
   readonly isRead: boolean;
 }

@@ -61,8 +61,8 @@ interface Source {
    */
   readonly content: object;
   /**
-   * The link enrichments of the post that quotes this post, if any. They include the links of the quoted
-   * post.
+   * If another post quotes this post, the link enrichments of the other post. They also cover the links of
+   * this post.
    */
   readonly outerUrls: readonly EnrichedUrl[];
 }

@@ -34,7 +34,7 @@ export class ConnectLog {
     this.#file = path.join(folder, `connects-${name}.log`);
   }
 
-  /** Returns the stored times in epoch milliseconds, in ascending order. */
+  /** Returns the stored times of connections in epoch milliseconds, in ascending order. */
   async read(): Promise<number[]> {
     const content = await this.#text();
     const times: number[] = [];

@@ -148,9 +148,9 @@ export async function* replayConnections(
 }
 
 /**
- * Returns the length of the next step of a wait. A wait for minutes that are too recent depends on the
- * service's clock. It is split into steps, because other calls of the account may correct this clock in the
- * meantime.
+ * Returns how long to sleep, in milliseconds. A wait for minutes that are too recent is split into short
+ * sleeps. After each, the wait is computed again, because responses to other calls of the account may have
+ * corrected the estimate of the service's clock.
  */
 function stepMs({ why, ms }: { readonly why: string; readonly ms: number }): number {
   return why === 'too recent' ? Math.min(ms, WAIT_STEP_MS) : ms;
@@ -172,8 +172,8 @@ interface RangeRun extends Pick<ConnectionRun, 'signal' | 'progress'> {
 }
 
 /**
- * Makes one connection, and reports its end to the machine. Returns the received activities if they are
- * confirmed, otherwise the error.
+ * Makes one connection for a range of minutes, and reports the outcome to `run.machine`, which decides what
+ * to do next. Returns the received activities if they are confirmed, otherwise the error.
  *
  * @throws The error of the connection, if a retry cannot help.
  */

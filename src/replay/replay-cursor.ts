@@ -25,7 +25,8 @@ const REASONS: readonly unknown[] = ['expired', 'failed', 'unverified'] satisfie
  * Returns a cursor for the progress of a replay. It contains the minutes that are not confirmed yet, the
  * gaps, and the ids of delivered activities that may be received again.
  *
- * @param until The end of the window so far, for an incremental replay.
+ * @param until For an incremental replay, the end of the window of this run. The next run continues from
+ * there.
  */
 export function replayCursor(
   request: ReplayIdentity,

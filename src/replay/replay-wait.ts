@@ -52,9 +52,11 @@ export class WaitReporter {
   }
 
   /**
-   * Reports a wait, unless it was already reported. `error` and `failures` describe the previous connection.
-   * Returns the new wait for `onWait`. Returns `undefined` if the wait was already reported, or is caused by
-   * a failure.
+   * Reports a wait to the account, unless it was already reported. Returns the wait for `onWait`. Returns
+   * `undefined` if it was already reported, or if it follows a failure.
+   *
+   * @param error The error of the previous connection.
+   * @param failures The number of consecutive connections that have failed.
    */
   begin(
     { why, ms }: WaitAction,

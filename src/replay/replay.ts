@@ -44,7 +44,7 @@ export interface ReplayOptions {
   readonly streamType: StreamType;
   /**
    * The first minute, inclusive: `YYYYMMDDHHMM` (UTC), an ISO 8601 date or time, or a `Date`, floored to its
-   * minute. Minutes older than five days are a gap with the reason `expired`.
+   * minute. Minutes older than five days are not replayed, but reported as a gap with the reason `expired`.
    */
   readonly fromDate: Timestamp;
   /**
@@ -86,14 +86,15 @@ export interface ReplayOptions {
    */
   readonly maxDisk?: number | undefined;
   /**
-   * Called at the end for each gap. Without this option, a gap ends the flow with an `IncompleteError`.
+   * Called at the end of the replay for each range of minutes that could not be delivered or verified.
+   * Without this option, such a range ends the flow with an `IncompleteError`.
    *
-   * If a callback of a replay returns a promise, the flow waits for it. If it throws or the promise rejects,
-   * the flow ends with that error.
+   * If `onGap`, `onDamaged` or `onWait` returns a promise, the flow waits for it. If one of them throws or
+   * its promise rejects, the flow ends with that error.
    */
   readonly onGap?: ((gap: Gap) => unknown) | undefined;
   /**
-   * Called for each damaged record, once the service has confirmed the minutes of the connection. If the
+   * Called for each damaged record, after the connection that received it has ended successfully. If the
    * callback returns, the record is skipped. Without this option and without the sink option `damaged`, a
    * damaged record ends the flow with an `IncompleteError`.
    */

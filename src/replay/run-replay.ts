@@ -38,7 +38,7 @@ export interface ReplayRun<T> extends ConnectionOptions {
   readonly parse: (record: Buffer) => T;
   /** Returns the id of an item. Items with equal ids are duplicates. */
   readonly idOf: (item: T) => string;
-  /** Returns the time of an item in epoch milliseconds, or `NaN`. */
+  /** Returns the time of an item in epoch milliseconds; `NaN` if the item has no time. */
   readonly timeOf: (item: T) => number;
 }
 
@@ -81,8 +81,8 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   const coming = replayConnections(job, machine, { folder, spools, signal, progress });
   try {
     for await (const { spool, state, damaged, inParts } of readAhead(coming, 1)) {
-      // If no other connection receives these minutes, duplicates can occur only within this connection. The
-      // ids of other connections are then not needed.
+      // `inParts` means that other connections may deliver posts of the same minutes. Otherwise, duplicates
+      // can occur only within this connection, and the ids of other connections are not needed.
       const ids = inParts ? seen : new SeenIds();
       const timeOf = inParts ? job.timeOf : () => Number.NaN;
       for (const { record, error } of damaged) await skip(record, error);
@@ -143,8 +143,8 @@ function damagedError(
 }
 
 /**
- * Returns the end of an incremental run that starts now: the last minute before this end can already be
- * replayed.
+ * Returns the exclusive end of the window of an incremental run that starts now. All minutes before this end
+ * are old enough to replay. The end is never before `from`.
  */
 function endOfRun<T>({ account, timings }: ReplayRun<T>, from: number): number {
   const { youngestFromMs, youngestToMs } = timings;

@@ -96,8 +96,8 @@ async function readPage<T>(
       throw new DataError(`The response is larger than ${MAX_BYTES} bytes`, {
         position: { origin: url },
       });
-    // A compressed response that was damaged in transit fails its checksum at its end, and is then requested
-    // again. An error in the JSON is therefore thrown only after the end was read.
+    // Throws an error in the JSON only after the last chunk. If damage in transit has caused the error, the
+    // checksum of the compressed response fails at its end, and the response is requested again.
     if (wrong === undefined)
       try {
         splitter.push(chunk, elements);

@@ -49,10 +49,10 @@ export interface QueryOptions {
   readonly toDate?: Timestamp | undefined;
   /**
    * For scheduled runs, for example by cron. Each run continues where the last complete run ended. It ends at
-   * the newest minute that is certainly searchable, or for counts at the newest such bucket. No post is
-   * repeated or missed between two runs. Only the first run uses `fromDate`. Requires a sink with a
-   * checkpoint; the sink appends to its output. Cannot be combined with `toDate`, `next`, `limit`, `pages` or
-   * a `shard`.
+   * the last whole minute, or for counts at the last start of a bucket, that is at least one minute ago.
+   * Newer posts may not be searchable yet. No post is repeated or missed between two runs. Only the first run
+   * uses `fromDate`. Requires a sink with a checkpoint; the sink appends to its output. Cannot be combined
+   * with `toDate`, `next`, `limit`, `pages` or a `shard`.
    * @default false
    */
   readonly incremental?: boolean | undefined;
@@ -143,8 +143,8 @@ export interface Query extends Bounds {
    */
   readonly identity: Identity;
   /**
-   * The options and settings that are stored in a checkpoint. A query can resume from the checkpoint only if
-   * its own values are the same.
+   * The options and settings that are stored in a checkpoint. A query with other values cannot resume from
+   * that checkpoint.
    */
   readonly checkpointIdentity: Identity;
   readonly next: string | undefined;

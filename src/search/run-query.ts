@@ -278,10 +278,11 @@ const MAX_TOKENS = 1_000;
  * Yields the pages of one request. The request for each page has the `next` token of the previous page; all
  * other parameters are the same. A page without `next` is the last page.
  *
- * @param from The request without `next`, the token to start with, and the dates in earlier responses.
+ * @param from `params` are the parameters without `next`. `next` is the token to start with. `window` has the
+ *   dates from earlier responses.
  * @param needsNext Returns whether to request the page after the given page.
- * @throws DataError If a response belongs to another request, or if a token is repeated. A repeated token
- *   means that the pages never end.
+ * @throws DataError If a response belongs to another request, or if a token is repeated, because the pages
+ *   would then never end.
  */
 async function* pagesOf<T>(
   query: Query,
@@ -369,8 +370,9 @@ function dateOf(date: Params[string] | undefined): number | undefined {
 }
 
 /**
- * Splits a window into `count` windows of whole minutes with about the same length, newest first. The windows
- * do not overlap and leave no gaps, because each start is inclusive and each end is exclusive.
+ * Splits a window into `count` windows of about the same length, newest first. Each has whole minutes. If the
+ * window has fewer than `count` minutes, there are fewer windows. They do not overlap and leave no gaps,
+ * because each start is inclusive and each end is exclusive.
  */
 export function sliceDates(dates: Dates, count: number): Dates[] {
   const window = windowOf(dates);

@@ -72,8 +72,9 @@ const START: State = { query: 0, at: undefined, first: undefined };
 const REPEATED_BY_PAGES = 100_000;
 
 /**
- * Runs the queries one after the other over the same window, and delivers each post once. If an incremental
- * search resumes after a complete run, runs the next window.
+ * Runs the queries one after the other over the same window, and delivers each post once. When an incremental
+ * search resumes, it first completes the window of the previous run, if necessary, and then runs the next
+ * window.
  */
 export async function* runPacked(search: PackedSearch, run: Run): Batches<Activity> {
   const { queries } = search;
@@ -131,7 +132,8 @@ async function* runWindow(
       throw stopped(search, index, start, state, ids, error);
     }
     parts.done(index);
-    // The query had no pages, because it was already complete or because the shard has no minutes.
+    // The query delivered no batch, so `state.query` was not advanced. Either the query was already complete,
+    // or its shard has no minutes.
     if (state.query === index) state = { query: index + 1, at: undefined, first: state.first };
   }
   return state.first;

@@ -4,8 +4,8 @@ import { setImmediate } from 'node:timers/promises';
 const WORK_MS = 10;
 
 /**
- * Resolves when all work that has called `pause` so far has yielded. The next call of `pause` waits for this
- * promise, so that pieces of work take turns.
+ * The end of the queue of `pause` calls. A call of `pause` waits for this promise before it yields, so that
+ * pieces of work take turns.
  */
 let lastTurn: Promise<void> = Promise.resolve();
 

@@ -88,8 +88,8 @@ export interface ServiceOptions extends SampleOptions, OAuthOptions, UsageOption
    */
   readonly jobDwellMs?: number | Partial<JobDwell> | undefined;
   /**
-   * The price that quotes name for each UTC day of a job's time window, in US dollars. By default, the
-   * subscription includes the cost.
+   * The price for each UTC day of a job's time window, in US dollars. The job's quote states the total price.
+   * By default, quotes state no price, because the subscription includes the cost.
    */
   readonly jobDollarsPerDay?: number | undefined;
   /** Whether a data file ends in an `info` line. @default true */

@@ -64,7 +64,7 @@ interface CommitOptions<Tx> {
    * of rows in one call of `write`. @default 5_000
    */
   readonly rows?: number | undefined;
-  /** The longest time that rows before a cursor wait to be committed, in milliseconds. @default 1000 */
+  /** The longest time from a cursor to the commit of the rows before it, in milliseconds. @default 1000 */
   readonly waitMs?: number | undefined;
   /**
    * How often a failed commit is retried. Each retry first calls `load`, to find out whether the previous

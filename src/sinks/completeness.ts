@@ -20,7 +20,7 @@ export interface DifferingBucket {
 
 /** The result of `completeness`, which compares posts with counts. */
 export interface Completeness {
-  /** Whether every bucket has as many posts as were counted, and no post is outside the buckets. */
+  /** Whether each bucket has the expected number of posts, and no post is outside the buckets. */
   readonly complete: boolean;
   readonly expected: number;
   readonly received: number;

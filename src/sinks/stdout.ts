@@ -32,10 +32,11 @@ const OPTIONS = {
 const WRITE_BYTES = 256 << 10;
 
 /**
- * Writes every item as a line to the standard output. Lines are flushed at the end of each batch. If the reader
- * closes the pipe (`| head`), the source is closed and the run ends without an error. The result then counts
- * the lines in all blocks (up to 256 KiB each) that were passed to the system. The reader may not have read all
- * of these lines. The sink resolves once the last line is written, so no line is lost when the process ends.
+ * Writes every item as a line to the standard output. Passes the lines to the system in blocks of up to about
+ * 256 KiB, and also at the end of each batch of items. If the reader closes the pipe (`| head`), the source
+ * is closed and the run ends without an error. The result then counts the lines in all blocks that were
+ * passed to the system. The reader may not have read all of these lines. The sink resolves once the last line
+ * is written, so no line is lost when the process ends.
  *
  * @throws DataError for an item that cannot be converted to a line.
  * @throws StorageError if the stream fails for any reason other than a closed pipe.
@@ -104,7 +105,10 @@ class LineWriter {
     this.#length += line.byteLength + 1;
   }
 
-  /** Writes the collected lines after the previous block was passed to the stream. */
+  /**
+   * Waits for the write of the previous block, then passes the collected lines to the stream as the next
+   * block. Does not wait for that block; `flushed` does.
+   */
   async flush(): Promise<void> {
     await this.#onItsWay;
     if (this.#lines.length === 0 || this.failure !== undefined) return;
@@ -150,7 +154,8 @@ class LineWriter {
 }
 
 function ignore(): void {
-  // The error is ignored, because the callback of the write also reports it.
+  // This is the `error` listener of the output stream. It does nothing, because the callback of `write` gets
+  // the same error.
 }
 
 function joined(lines: readonly Line[], length: number): Buffer {

@@ -247,7 +247,7 @@ function teeConfig(args: readonly unknown[]): TeeConfig {
   return { checkpoint, damaged, ...checkBranches(values, { checkpoint, damaged }) };
 }
 
-/** @throws OptionError if the branches do not fit together. */
+/** @throws OptionError if there are no branches, or if the branches and options cannot be combined. */
 export function checkBranches(
   values: readonly unknown[],
   {

@@ -34,7 +34,7 @@ export class LmdbDatabase {
   readonly #folder: string;
   readonly #inProcess: InProcess;
   #root: Root;
-  /** Why LMDB refuses all calls. If it is set, the database must be reopened. */
+  /** The error after which LMDB refuses all calls. `undefined` again once the database has been reopened. */
   #failure: unknown;
   readonly #waiting: Waiting[] = [];
   #closed = false;

@@ -98,8 +98,8 @@ export function tagOf(item: PostItem): string | undefined {
 const of = definer<PostView>();
 
 /**
- * A post column: how to get its value from a view of the post. If the column is a single field, `field` and
- * `part` tell which one.
+ * A column whose value is computed from a `PostView`. If the value is a single field, `field` names it.
+ * `part` says which post has the field, such as the quoted post; by default, the post itself.
  */
 interface PostColumn<Type extends ColumnType = ColumnType> extends Definition<PostView, Type> {
   readonly field?: Field;

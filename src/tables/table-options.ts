@@ -129,8 +129,8 @@ function clash(columns: CheckedColumns): string | undefined {
 }
 
 /**
- * Distinguishes a column from a table: the `name` of a column is a string, but all members of a table are
- * columns.
+ * Returns whether `part` is a column, not a table. A table may also have members called `name`, `type` or
+ * `value`, but each member of a table is a column object.
  */
 function isColumn(part: unknown): part is Column<never> {
   const { name, type, value } = Object(part) as Readonly<Record<string, unknown>>;

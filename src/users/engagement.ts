@@ -121,9 +121,9 @@ export function engagement<
 }
 
 /**
- * Combines small batches, or parts of batches, into larger groups of items, in order. A group is complete
- * once it has `maxItems` items, or `waitMs` milliseconds after its first item. A cursor stays directly after
- * the last item of its batch. If the input fails, its error is thrown after the items that were read before.
+ * Yields groups of batches. A group has at most `maxItems` items; a batch that does not fit is split. A group
+ * is yielded once it is full, or `waitMs` milliseconds after its first item. The last part of a split batch
+ * has the cursor of the batch. If the input fails, its error is thrown after the items that were read before.
  */
 export async function* coalesce<T>(
   input: Batches<T>,
@@ -168,7 +168,8 @@ export async function* coalesce<T>(
           batches,
           at < items.length ? { ...rest, items: part } : { ...rest, items: part, cursor },
         );
-        // If there are no items, the cursor is delivered immediately.
+        // If no items are waiting, a batch without items is delivered at once, so that its cursor does not
+        // wait.
         if (count === maxItems || count === 0) yield take();
       } while (at < items.length);
     }

@@ -36,7 +36,8 @@ export interface AccessToken {
 export interface RequestTokenOptions {
   /**
    * The URL to which the service redirects the browser once the user has decided. It must be registered for
-   * the application. With `oob` instead of a URL, the user gets a PIN, which is the verifier.
+   * the application. With `oob` instead of a URL, the service shows the user a PIN. Pass this PIN to
+   * `users.accessToken` as `verifier`.
    */
   readonly callback: string | URL;
   /** A signal that aborts the call. The call then rejects with the signal's reason. */

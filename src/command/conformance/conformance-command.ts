@@ -119,9 +119,9 @@ function announcement(account: Account, chosen: ChosenChecks): string {
 }
 
 /**
- * Asks whether to continue.
+ * Asks the user on the terminal whether to send the requests.
  *
- * @throws OptionError without a terminal, or for any answer but yes
+ * @throws OptionError if there is no terminal, or if the answer is not `y` or `yes`.
  */
 async function confirm(): Promise<void> {
   const hint = 'to send requests to it, pass --yes';

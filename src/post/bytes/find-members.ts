@@ -42,7 +42,7 @@ export const DECODED = {
   entities: 1,
   /** Writes a CSV field, with quotes if they are needed. */
   field: 2,
-  /** Writes an element of a JSON list that is inside a CSV field. */
+  /** Writes a JSON string for an array that is inside a quoted CSV field. */
   element: 4,
 } as const;
 
@@ -142,7 +142,10 @@ export class MemberFinder {
    * the end of a string, the two highest bits are flags; see `member-values.ts`.
    */
   readonly spans: Uint32Array;
-  /** The index in `spans` of each wanted member, by the path of the member, such as `user.name`. */
+  /**
+   * The index in `spans` of each wanted member's start position. The key is the path of the member, such as
+   * `user.name`.
+   */
   readonly members: ReadonlyMap<string, number>;
   readonly strings: StringDecoder;
   readonly #module: Module;

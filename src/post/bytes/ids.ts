@@ -124,7 +124,8 @@ export function leadingIdStart(json: Buffer, start = 0): number {
 }
 
 /**
- * Like `leadingIdStart`, for a post in the `activity_streams` format. Its first member is the id, such as
+ * Returns the position of the digits in the id of a post in the `activity_streams` format. `start` is the
+ * start of the post. Returns -1 if the post does not begin with an id such as
  * `tag:search.twitter.com,2005:1050118621198921728`.
  */
 export function leadingTagIdStart(json: Buffer, start: number): number {

@@ -38,8 +38,8 @@ export function memberValues({ bytes, spans }: MemberFinder) {
     isText(value) ? endOf(value) === startOf(value) + 2 : isNone(value);
 
   /**
-   * Whether a value is absent or null. Compares byte by byte, because this runs for most cells of a table,
-   * and `is` is slower.
+   * Whether a value is absent or null. Compares the letters of `null` one by one. This function runs for most
+   * cells of a table, and a call of the general function `is` would be slower.
    */
   function isNone(value: number): boolean {
     const start = spans[value]!;

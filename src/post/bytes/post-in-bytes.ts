@@ -75,8 +75,8 @@ export class PostInBytes {
   /** Parsed arrays and objects, by the index of the member. Cached, because rules read them several times. */
   readonly #parsed: unknown[] = [];
   /**
-   * For each entry in `#parsed`, the value of `#posts` when it was parsed. If `#posts` has changed, the entry
-   * belongs to an earlier post.
+   * For each entry of `#parsed`, the number of the post that it belongs to. If this is not `#posts`, the
+   * number of the current post, the entry is out of date.
    */
   readonly #parsedOf: number[] = [];
   #posts = 0;
@@ -153,9 +153,9 @@ export class PostInBytes {
   }
 
   /**
-   * Returns a reader of list elements; see `MemberFinder`. Callers that want the same members share one
-   * reader, because each reader takes some of the limited memory. An element must therefore be used before
-   * the next element is read.
+   * Returns a reader for the elements of a list. With `wanted`, the elements are objects; otherwise, strings.
+   * Calls with the same `wanted` return the same reader. Use each element before you read the next, because a
+   * reader keeps only one.
    */
   elements(wanted?: WantedMembers): Elements {
     const key = JSON.stringify(wanted ?? 'strings');

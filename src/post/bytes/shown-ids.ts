@@ -141,7 +141,7 @@ interface AuthorPlaces {
 
 interface NestedPlaces {
   readonly object: number;
-  /** Absent if the finder does not look for members at this depth. Posts are usually not nested so deeply. */
+  /** The members of the nested post. Absent if the post is nested more deeply than `MEMBERS` covers. */
   readonly post: PostPlaces | undefined;
 }
 

@@ -10,8 +10,8 @@ export interface SharedTerms {
 }
 
 /**
- * The layout of a record, which holds one term. The first integer is the term's number. The second is the
- * number of its UTF-16 units. The units follow.
+ * The layout of a term's record in an array of integers: the number that identifies the term, the term's
+ * length in UTF-16 units, and then the units.
  */
 const RECORD_NUMBER = 0;
 const RECORD_LENGTH = 1;
@@ -126,8 +126,8 @@ export class Lexicon {
   }
 
   /**
-   * Returns an object whose `id` is always the current number of the term, or -1. It saves a lookup for each
-   * post, for terms that are tested on every post.
+   * Returns an object whose `id` is always the current number of the term, or -1 if the lexicon does not have
+   * it. Terms that are tested on every post then need no lookup for each post.
    */
   watch(term: string): Watched {
     let watched = this.#watched.get(term);

@@ -13,14 +13,14 @@ export const ONE_BLANK = 1;
 export const APART = 2;
 
 /**
- * The initial value of the first integer of `bits`. Term -1 means that no term is required. Its bit is the
- * lowest bit, which is always set.
+ * The initial value of the first integer of `bits`: only its lowest bit is set. This bit belongs to term -1,
+ * which means that no term is required.
  */
 const ALWAYS = 1;
 
 /**
- * The current post as term numbers of the lexicon: the terms of the post, and its words in order. Terms that
- * no rule uses have no number, so they are not included.
+ * The current post as term numbers of the lexicon: the set of its terms, and the sequence of its words. Terms
+ * that no rule uses have no number. They are omitted of the set, and are -1 in the sequence.
  */
 export class NumberedPost {
   readonly #lexicon: Lexicon;

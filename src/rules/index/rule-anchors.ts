@@ -24,9 +24,7 @@ export class RuleAnchors {
   readonly #lexicon: Lexicon;
   readonly #counts: TermCounts;
   readonly postings: Postings = new Postings();
-  /**
-   * The positions of the blocks of rules that require no term. Every post must be compared with these rules.
-   */
+  /** For each rule without term sets, the position of its block. These rules are compared with every post. */
   readonly unanchored: Set<number> = new Set();
   /** The term sets of all rules. Each set is stored as its length followed by its terms. */
   readonly #sets = new IntPool();

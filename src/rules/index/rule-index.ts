@@ -40,7 +40,10 @@ export class RuleIndex {
   readonly #finder: MatchFinder;
   readonly #anchors: RuleAnchors;
   readonly #blocks = new IntPool();
-  /** Two integers for each rule: the start and the length of its block. */
+  /**
+   * Two integers for each rule: the start and the length of its block in `#blocks`. The block has the
+   * compiled rule.
+   */
   #blockTable: Int32Array = new Int32Array(2 << 8);
   readonly #freeRules: number[] = [];
   #rules = 0;

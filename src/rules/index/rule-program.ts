@@ -51,8 +51,8 @@ export function compileProgram(tree: RuleNode, lexicon: Lexicon, dialect: Dialec
 }
 
 /**
- * Assembles the questions from last to first. When a question is added, the questions that may follow it then
- * already have an index.
+ * Builds the questions of a `RuleProgram`. The last question is added first, because each question contains
+ * the indexes of the questions that may follow it.
  */
 class Assembler {
   readonly #lexicon: Lexicon;
@@ -150,9 +150,9 @@ class Assembler {
 }
 
 /**
- * The layout of the first integer of a test. Bit 0: whether the test contains the gaps between the words of
- * the phrase, see `gapsOf`. Bit 1: whether the clause itself must be compared with the post. Higher bits: the
- * number of words of the phrase.
+ * The layout of the first integer of a test. Bit 0 is set if the test contains what separates the words of
+ * the phrase (see `gapsOf`). Bit 1 is set if the test contains a clause to compare with the post. The higher
+ * bits are the number of words.
  */
 const WITH_GAPS = 1;
 const COMPARED = 2;

@@ -69,7 +69,10 @@ function longestSet(sets: Int32Array, start: number, end: number): number {
   return longest;
 }
 
-/** Acquires the copy of the index that is in use. The copy does not change until it is released. */
+/**
+ * Returns the current one of the two copies of the index. No thread changes this copy until the caller passes
+ * it to `releaseAnchors`.
+ */
 export function anchorsNow({ copies, state }: Anchoring): SharedPostings {
   for (;;) {
     const current = Atomics.load(state, CURRENT);
@@ -90,8 +93,8 @@ export function countPosts({ state }: Anchoring, posts: number): void {
 }
 
 /**
- * Rewrites the copy that is not in use, if a rewrite is due. All threads use the rewritten copy for later
- * posts.
+ * If a rewrite is due, rewrites the copy of the index that is not current, and then makes it the current
+ * copy. Does nothing while another thread rewrites or reads that copy.
  */
 export function reviewAnchors(anchoring: Anchoring, index: SharedIndex): void {
   const { copies, state } = anchoring;

@@ -48,9 +48,10 @@ interface SharedTexts {
 }
 
 /**
- * Returns rules in shared memory.
+ * Puts rules into shared memory, so that all threads can use them.
  *
- * @param rules The entry to report for each rule, indexed by the rule's number.
+ * @param rules For each rule, its entry in the `matching_rules` of a post. The index is the number that the
+ * rule has in `index`. `undefined` for a number without a rule.
  */
 export function shareRules(
   product: RuleProduct,
@@ -228,8 +229,8 @@ export class SharedMatcher {
   }
 
   /**
-   * Writes the last matched post with other matching rules, like `withMatchingRules`. Returns the end
-   * position of the written bytes.
+   * Writes the last matched post into `target`, with the given rules as its matching rules. Returns the
+   * position after the last written byte.
    */
   write(
     content: Buffer,

@@ -86,7 +86,10 @@ export class TermCounts {
     return estimateFrequency(guess, this.#seen[term]!, this.posts);
   }
 
-  /** Clears the count and the guess of a released term, because another term may get its number. */
+  /**
+   * Clears the count and the guessed frequency of a term that the lexicon has released. Another term may get
+   * its number.
+   */
   forget(term: number): void {
     this.#reserve();
     this.#seen[term] = 0;
@@ -108,7 +111,10 @@ export class TermCounts {
 /** How many counted posts weigh as much as a guess. */
 const GUESSED_POSTS = 500;
 
-/** @param seen How many of the counted `posts` had the term. */
+/**
+ * Estimates the fraction of posts that have a term, from a guess and from counted posts: `seen` of the
+ * `posts` counted posts have the term.
+ */
 export function estimateFrequency(guess: number, seen: number, posts: number): number {
   return (seen + guess * GUESSED_POSTS) / (posts + GUESSED_POSTS);
 }

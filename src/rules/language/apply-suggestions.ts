@@ -41,9 +41,9 @@ export function applySuggestions(text: string, problems: readonly Problem[]): st
 }
 
 /**
- * Returns whether two spans overlap, or whether an edit of one may affect the other. An insertion also
- * overlaps the text that it touches. For example, a `)` directly after a group closes that group. If the
- * group was replaced, the `)` must not be inserted.
+ * Returns whether two spans of a rule's text share a character or, if one of them is empty, touch. An empty
+ * span stands for an insertion. For example, a `)` inserted directly after a group touches the group, and
+ * would be wrong if another edit replaced the group.
  */
 export function spansOverlap(a: Span, b: Span): boolean {
   const isInsertion = a.start === a.end || b.start === b.end;

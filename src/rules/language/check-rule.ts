@@ -259,7 +259,8 @@ function isAnchor(leaf: Leaf, product: RuleProduct): boolean {
     case 'operator':
       return mayStandAlone(leaf.name, product);
     case 'unread':
-      // The intended operator is unknown. In search, it may be `is:` or `has:`, which must not be used alone.
+      // A clause that could not be read counts as allowed alone. The exceptions are `is:` and `has:` in
+      // search, which never allows them alone.
       return product !== 'search' || operatorOf(leaf) === undefined;
     default:
       return true;
@@ -321,7 +322,11 @@ function noPositive(node: Span): Problem {
   );
 }
 
-/** @param stopWord A stop word in the rule. It does not count as a positive clause. */
+/**
+ * Returns the problem of a rule that has only operators that must not be used alone.
+ *
+ * @param stopWord A stop word in the rule, if there is one. The note says that it does not count.
+ */
 function notAlone(
   clause: Span,
   name: string,

@@ -55,7 +55,10 @@ export class RuleReader {
     this.at = problem.end;
   }
 
-  /** Skips text that looks like a single clause, including quotes and brackets. */
+  /**
+   * Moves `at` to the next space or parenthesis, or to the end. Spaces and parentheses within quotes or
+   * square brackets do not count.
+   */
   skipRun(): void {
     const { text } = this;
     while (this.at < text.length) {

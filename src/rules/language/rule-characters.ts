@@ -47,7 +47,7 @@ function isWordPart(unit: number): boolean {
   return unit < 0x80 ? (ASCII[unit]! & PART) !== 0 : !isRuleSpace(unit);
 }
 
-/** Matches an emoji. It distinguishes emoji from other symbols and punctuation in the same code range. */
+/** Tells emoji from the punctuation and other symbols between U+2000 and U+2BFF. */
 const EMOJI = /^\p{Emoji}$/u;
 
 export function wordEnd(text: string, at: number): number {

@@ -20,8 +20,8 @@ export function clauseTerms(clause: Clause, dialect: Dialect): RequiredTerms {
       };
     }
     case 'proximity':
-      // Pairs of adjacent characters are not required, because a proximity allows other tokens between two
-      // characters.
+      // Requires only single words. `wordTerms` also yields pairs of adjacent characters, but a proximity
+      // clause allows other tokens between the two characters.
       return { required: wordsOf(clause.text, dialect).words, exact: false };
     case 'hashtag':
       return exactTerm(`#${fold(clause.text, dialect.accents)}`);

@@ -13,8 +13,8 @@ export interface MatchedTerms {
 }
 
 /**
- * Returns the clauses that made a rule match a post, and a function that finds them in a string. The rule
- * must be valid.
+ * Returns the clauses that made a rule match a post, and a function that finds the words and tags of these
+ * clauses in a string. The rule must be valid.
  */
 export function matchedTerms(rule: string, activity: Activity, product: RuleProduct): MatchedTerms {
   const clauses = [...new Set(decisiveClauses(explainMatch(rule, activity, { product })))];

@@ -62,6 +62,7 @@ function requiredTrigrams(value: string, dialect: Dialect, prefix: string): stri
 }
 
 /**
- * The maximum number of trigrams to require for a long text. More trigrams would hardly exclude more posts.
+ * The maximum number of trigrams of a string that are listed as required terms of a post. More trigrams would
+ * hardly exclude more posts.
  */
 const MAX_TRIGRAMS = 8;

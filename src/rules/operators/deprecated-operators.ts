@@ -32,8 +32,8 @@ export const deprecatedOperators: ReadonlyMap<string, OperatorName | undefined> 
 ]);
 
 /**
- * The `has:` values of version 1.0. `has:lang` is replaced by `-lang:und`. The other values have no
- * replacement.
+ * The values of `has:` that only version 1.0 of the rule language has. The replacement of `has:lang` is
+ * `-lang:und`. The other values have no replacement.
  */
 export const deprecatedHasValues: ReadonlySet<string> = new Set([
   'lang',

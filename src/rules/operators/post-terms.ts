@@ -36,7 +36,10 @@ export function postTerms(post: RulePost): ReadonlySet<string> {
   return found;
 }
 
-/** The values of a post that are indexed for operators. Each term is a `prefix` followed by a value. */
+/**
+ * The operators that add terms to an index of posts. Each term is a prefix such as `from:`, followed by a
+ * value.
+ */
 export interface IndexedOperators {
   readonly keys: readonly { readonly prefix: string; readonly keys: ReadKeys }[];
   readonly fields: readonly { readonly prefix: string; readonly texts: ReadTexts }[];

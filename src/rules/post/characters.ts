@@ -26,7 +26,10 @@ export type Accents = 'kept' | 'stripped';
 
 export interface CharacterTable {
   readonly classes: Uint8Array;
-  /** The form in which each unit is compared: lower case, and without accents if accents are stripped. */
+  /**
+   * For each UTF-16 code unit, the unit that is compared in its place: in lower case, and without accents if
+   * `Accents` is `stripped`.
+   */
   readonly folds: Uint16Array;
 }
 
@@ -117,7 +120,7 @@ function isJamoTail(code: number): boolean {
   return (code >= 0x1160 && code <= 0x11ff) || (code >= 0xd7b0 && code <= 0xd7ff);
 }
 
-/** Returns whether a unit is a combining accent of Latin or Greek. */
+/** Returns whether a UTF-16 unit is a combining accent, as used with Latin and Greek letters. */
 export function isAccent(unit: number): boolean {
   return unit >= 0x300 && unit <= 0x36f;
 }

@@ -57,8 +57,8 @@ export function holdsPhrase(tokens: Tokens, { words, exact }: Phrase): boolean {
  * Returns whether the tokens contain all words near each other. Two words in order may have at most
  * `distance` other tokens between them, and two words in reverse order at most `distance` - 2.
  *
- * In a phrase, word `i` is `i` tokens after the first word. Here, each word may be up to `distance` tokens
- * later than in a phrase. The tokens match if this is true for at least one start of the phrase.
+ * Tries each start. Word `i` must be at token `start + i`, or up to `distance` tokens later. The tokens match
+ * if all words fit for at least one start.
  */
 export function holdsProximity(
   tokens: readonly string[],

@@ -124,7 +124,7 @@ export class Scanner {
       let unit = text.charCodeAt(at);
       let kind = classes[unit]!;
       if (kind === WORD) {
-        // Most text consists of runs of letters, so these have a separate loop.
+        // Most text consists of runs of letters, so the inner loop below reads a whole run.
         if (!inWord) {
           singles[count] = 0;
           hashes[count] = HASH_START;

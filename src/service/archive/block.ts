@@ -42,8 +42,8 @@ export interface PostLocation {
 /** An archive as a series of blocks that do not overlap. */
 export interface BlockStore {
   /**
-   * The ranges of the blocks that overlap a window, in ascending order, or with `newestFirst` in descending
-   * order.
+   * Returns the time range of each block that overlaps a window. The oldest block comes first, or the newest
+   * if `newestFirst` is true.
    */
   within(window: Window, newestFirst?: boolean): Iterable<Window>;
   open(range: Window): Promise<Block>;
@@ -51,8 +51,8 @@ export interface BlockStore {
 }
 
 /**
- * The position of a word in a post: `TEXT_STRIDE` times the number of the string in the post, plus the number
- * of the word in the string, both from 0. It is a single number because an index of an archive stores
+ * The position of a word in a post: the index of the string with the word, times `TEXT_STRIDE`, plus the
+ * index of the word in that string. It is a single number, not an object, because an archive index stores
  * millions of positions.
  */
 export type Occurrence = number;

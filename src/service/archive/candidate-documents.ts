@@ -47,8 +47,8 @@ export function candidateDocuments(node: RuleNode, block: Block): CandidateDocum
       return joined(node, block);
     case 'not': {
       const { documents, exact } = candidateDocuments(node.node, block);
-      // If the candidates are not exact, some of them may not match the rule. `not` must not exclude these,
-      // so it excludes none.
+      // If the candidates are not exact, some of them may not match the negated rule, and so match the `not`.
+      // No document can then be excluded.
       if (!exact) return { documents: DocumentSet.all(block.count), exact: false };
       documents.invert();
       return { documents, exact: true };

@@ -234,7 +234,8 @@ export class Compliance {
       const from = this.#reached;
       const minute = floorTo(MINUTE, from);
       const to = Math.min(now, minute + MINUTE);
-      // If the archive cannot be read, this throws, and the next call continues with the same minute.
+      // If the archive cannot be read, `#eventsOf` throws before `#reached` is changed. The next call of
+      // `#sendDue` then starts with the same minute.
       for (const event of await this.#eventsOf(minute))
         if (event.at >= from && event.at < to)
           for (const listener of this.#listeners) listener(event);

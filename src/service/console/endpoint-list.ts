@@ -204,7 +204,7 @@ interface CurlOptions {
   /** The HTTP method; by default, POST if there is a body, otherwise GET. */
   readonly method?: string | undefined;
   readonly body?: string | undefined;
-  /** Whether the response is a compressed stream, which is shown as it arrives. */
+  /** Whether the response is a compressed stream. If so, curl decompresses it and prints it as it arrives. */
   readonly isStream?: boolean | undefined;
   readonly needsLogin?: boolean | undefined;
 }

@@ -6,12 +6,12 @@ import { HttpProblem } from './http-problem.js';
 import type { RequestContext } from './router.js';
 
 /**
- * Checks the credentials of a request and the names in its path. All endpoints of the account begin with these
- * checks.
+ * Refuses a request with wrong credentials, or with an unknown name in its path, such as another account.
+ * Every endpoint of the account calls this first.
  *
- * @param names The segments of the path that must have a certain value or one of several values.
- * @throws HttpProblem 401 unless the request has the console's credentials as HTTP Basic; 404 if a segment has
- * another value.
+ * @param names For each name in the path, the value or the values that are allowed.
+ * @throws HttpProblem 401 if the HTTP Basic credentials are not the email and password of `settings`; 404 if
+ * a name has another value.
  */
 export function checkAccountAccess(
   { request, path }: RequestContext,
@@ -39,8 +39,8 @@ export function isAuthorized(header: string | undefined, right: Credentials): bo
 }
 
 export function isLogin({ email, password }: Credentials, right: Credentials): boolean {
-  // A colon ends the user name in HTTP Basic. An email with a colon could therefore move a part of itself
-  // into the password.
+  // Refuses an email with a colon. Otherwise, the email `a:b` with the password `c` would equal the email `a`
+  // with the password `b:c`.
   return !email.includes(':') && isSame(Buffer.from(`${email}:${password}`), right);
 }
 

@@ -3,7 +3,7 @@ import type { Endpoint } from './router.js';
 interface Hits {
   /** The number of requests or jobs that the fault hits; 1 by default. `'always'`: until it is cleared. */
   readonly times?: number | 'always' | undefined;
-  /** The number of requests or jobs that pass before the first hit. */
+  /** The number of matching requests or jobs that pass before the fault hits one. @default 0 */
   readonly skip?: number | undefined;
 }
 
@@ -138,7 +138,7 @@ export interface UnprocessedRangeFault extends Aim {
   readonly kind: 'unprocessed-range';
   /** The first minute, as `YYYYMMDDHHMM`. The range ends at the end of the window. */
   readonly fromDate: string;
-  /** Which messages of the first minute are still delivered: none (the default), or every second one. */
+  /** Which messages of the minute `fromDate` are still delivered: none (the default), or every second one. */
   readonly deliver?: 'none' | 'part' | undefined;
 }
 

@@ -116,7 +116,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
     this.end();
   }
 
-  /** Resolves when the backlog is small or the stream has ended. */
+  /** Resolves when the producer may push more messages (`isAhead` is false), or when the stream has ended. */
   async room(): Promise<void> {
     while (this.isAhead && this.isOpen) await this.#wakeUps.producer.next();
   }

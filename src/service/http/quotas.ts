@@ -64,7 +64,10 @@ export class Quotas {
     for (const window of this.#windows.values()) window.reset();
   }
 
-  /** Returns the remaining requests of each rate, or of the rates for one family. */
+  /**
+   * Returns each rate with its number of remaining requests. With `endpoint`, returns only the rates that
+   * limit this endpoint.
+   */
   left(endpoint?: Endpoint): readonly Quota[] {
     return (Object.keys(RATES) as RateName[]).flatMap(name => {
       const [label, endpoints] = RATES[name];

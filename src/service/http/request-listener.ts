@@ -21,14 +21,14 @@ import {
 import { type BodyHit, sendResponse } from './send-response.js';
 
 /**
- * Handles the requests of a server. All families share these checks, in this order. The number is the status
- * if a check fails:
- * 1. one `Host`: 400;
+ * Handles the requests of a server. Each request is checked in this order. The number is the status of the
+ * response if a check fails:
+ * 1. that there is no second `Host` header: 400;
  * 2. the path: 404;
- * 3. a planted fault, which comes before any check of the service itself;
+ * 3. that no planted `status` fault hits the request: the status of the fault;
  * 4. the method: 405;
  * 5. that the query is UTF-8: 400;
- * 6. the checks of the family.
+ * 6. the checks of the endpoint.
  */
 export class RequestListener {
   readonly #find: (pathname: string) => RoutedPath | undefined;
@@ -194,7 +194,10 @@ export class RequestListener {
   }
 }
 
-/** Returns the body of a request, if it is JSON. Forms are not logged, because they may have passwords. */
+/**
+ * Returns the body of a request if it is a JSON object. Forms are not logged, because they may have
+ * passwords.
+ */
 function jsonBodyOf(request: IncomingMessage): string | undefined {
   const body = bodyOf(request);
   return body !== undefined && parseJsonObject(body) !== undefined ? body.toString() : undefined;

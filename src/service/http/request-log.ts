@@ -85,7 +85,9 @@ export interface LoggedRequest
 const MAX_REQUESTS = 500;
 const MAX_ADDRESS_LENGTH = 300;
 
-/** The last 500 requests, except requests for pages of the console. */
+/**
+ * The last 500 requests. Requests for pages of the console are not included, except sign-ins and sign-outs.
+ */
 export class RequestLog {
   /**
    * The numbers of requests, posts, jobs and stream connections. Requests for pages of the console and for

@@ -143,8 +143,9 @@ export type ClientLimits = {
 };
 
 /**
- * Returns only the rates that are more relaxed than the real service's rates. There is no need to report a
- * stricter rate, because a client that exceeds it gets a 429.
+ * Returns the rates of each family of requests that has a more relaxed rate than in the real service. Omits
+ * infinite rates. Omits a family if any of its rates is stricter, because clients get a 429 if they exceed
+ * it.
  */
 export function clientLimits(limits: Limits): ClientLimits {
   const told = Object.entries(CLIENT_RATES).flatMap(([family, names]) => {

@@ -20,7 +20,10 @@ export interface CreateChecks {
   hasTitle(title: string): boolean;
 }
 
-/** Large enough for the maximum number of rules of maximum length, with every character escaped. */
+/**
+ * The maximum size of a request body in bytes. It is enough for the maximum number of rules of maximum
+ * length, with every character escaped.
+ */
 export const MAX_CREATE_BYTES = 16 * 1024 * 1024;
 
 type Given = Readonly<Record<string, unknown>>;

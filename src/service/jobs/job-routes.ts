@@ -69,7 +69,7 @@ export class JobEndpoints {
     );
   }
 
-  /** The origin of the data files, if it is not the origin of the service. */
+  /** The origin of the separate server for data files. Throws an error if that server does not listen. */
   get filesUrl(): string {
     return urlOf(this.#files, this.context.settings.host);
   }

@@ -111,7 +111,10 @@ export class JobStore {
     this.#lock = undefined;
   }
 
-  /** Removes a folder without a record. Such a folder remains if the service is killed during the first write. */
+  /**
+   * Removes the folder of a job if it is empty or has only `job.json.part`. Such a folder remains if the
+   * service is killed before it has written `job.json`.
+   */
   async #removeIncomplete(folder: string): Promise<void> {
     const names = await readdir(folder).catch(() => undefined); // not a folder, so not a job's
     if (names?.every(name => name === 'job.json.part')) await rm(folder, { recursive: true });

@@ -192,7 +192,8 @@ export class ServiceJobs {
       this.#lastNumber = job.number;
       for (const rate of this.creationWindows) rate.count(job.requestedAt);
     }
-    // Jobs that were working when the service stopped get the semaphores first.
+    // Jobs that were working when the service stopped start first, because only a limited number of jobs may
+    // work at the same time.
     const atWork = ({ job: { status } }: JobRunner) =>
       status === 'estimating' || status === 'running';
     const runners = [...this.#runners.values()].sort((a, b) => a.job.since - b.job.since);

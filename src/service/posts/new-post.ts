@@ -18,8 +18,8 @@ export interface NewPost {
   /** The id, as digits. By default, an id with the time of the post, like the ids of the real service. */
   readonly id?: string | undefined;
   /**
-   * The time of the post: a `Date`, epoch milliseconds, `YYYYMMDDHHMM` or an ISO 8601 time. The default is a
-   * minute ago by the service's clock, because the default window of a search ends with the last full minute.
+   * The time of the post: a `Date`, epoch milliseconds, `YYYYMMDDHHMM` or an ISO 8601 time. The default is
+   * one minute before the current time of the service.
    */
   readonly postedAt?: Date | number | string | undefined;
   /**

@@ -267,7 +267,10 @@ export class Posts {
     );
   }
 
-  /** Returns the post that another post retweets or quotes. By default, it is an hour older. */
+  /**
+   * Returns the post that a new post retweets or quotes. `other` is the id of a post that was added before,
+   * or the fields of another new post. The latter is by default an hour older than `time`.
+   */
   #contained(other: NewPost | string | undefined, time: number, at: string): AddedPost | undefined {
     if (other === undefined) return undefined;
     if (typeof other !== 'string')

@@ -119,8 +119,8 @@ function faultsOf(window: Window, pathAndQuery: string, faults: Faults): ReplayF
   );
   return {
     unprocessed,
-    // If an `unprocessed-range` fault hits, no minutes fail. The last message of a replay can name either
-    // failed minutes or an unprocessed range. With both, clients would not learn of the failed minutes.
+    // The last message of a replay names either failed minutes or an unprocessed range, never both. An
+    // `unprocessed-range` fault therefore disables the `minutes-failed` fault.
     failed:
       unprocessed === undefined
         ? faults.matchStream('minutes-failed', 'replay', pathAndQuery, fault =>

@@ -20,15 +20,17 @@ import type { ServiceContext } from '../service-context.js';
 import type { RequestedRules } from './stream-rules.js';
 
 const BASE = '/rules/:product/accounts/:account/publishers/:publisher/:label';
-/**
- * Names of the product in paths. `rulestream` is a placeholder for the product's name, `powertrack`;
- * `-replay` is optional.
- */
+/** The values that `:product` may have. `rulestream` is another name of the product `powertrack`. */
 const PRODUCTS = ['rulestream-replay', 'rulestream', 'powertrack-replay', 'powertrack'];
 
 interface RuleParts extends Pick<ServiceContext, 'rules' | 'clock'> {
   readonly limits: Limits;
-  /** Counts a request towards the rates. `isChange` is true for a request that adds, deletes or lists rules. */
+  /**
+   * Counts a request towards `ruleReadRate`. If `isChange` is true, also counts it towards `ruleChangeRate`,
+   * which limits requests that add, delete or list rules.
+   *
+   * @throws HttpProblem 429
+   */
   checkRates(isChange: boolean): void;
 }
 

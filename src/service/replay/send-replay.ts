@@ -106,8 +106,8 @@ export async function sendReplay(
 const MAX_CATCH_UP_MS = 20;
 
 /**
- * Spaces messages evenly in real time. After a delay of the service, messages are sent faster to make up for
- * at most `MAX_CATCH_UP_MS`. A longer burst could overflow the buffer of the connection.
+ * Spaces messages evenly in real time. If messages are late, the next messages are sent without a wait, to
+ * make up for at most `MAX_CATCH_UP_MS`. A longer burst could overflow the buffer of the connection.
  */
 class Pacer {
   readonly #perSecond: number;

@@ -6,7 +6,10 @@ import { AUTHORS, SampleAuthors } from './sample-authors.js';
 import { SHORT_LINK } from './sample-vocabulary.js';
 import { WordSearch } from './word-search.js';
 
-/** For each operator that matches an author, the atom of author 0. The atom of author `i` is `i` higher. */
+/**
+ * For each operator that matches an author, the atom (a number) of author 0. Add `i` to get the atom of
+ * author `i`.
+ */
 const PEOPLE = {
   'from:': FROM,
   '@': MENTIONS,
@@ -43,7 +46,7 @@ export class AuthorAtoms {
   *with(term: string): Generator<number> {
     for (const { first, terms } of RELATIONS)
       if (terms.includes(term)) for (let i = 0; i < AUTHORS; i++) yield first + i;
-    // Profiles have only operators as terms, such as `is:verified`. A term without a colon is in none of them.
+    // All terms of a profile are operators with a colon, such as `is:verified`.
     if (term.includes(':'))
       for (const { terms, authors } of this.#profiles())
         if (terms.includes(term)) for (const author of authors) yield FROM + author;
@@ -59,7 +62,10 @@ export class AuthorAtoms {
     return this.#byHandle(name) ?? this.#byId(name);
   }
 
-  /** Yields the atoms for authors with a word in the handle, or in the displayed link to their posts. */
+  /**
+   * Yields the author atoms that have a word. A mention has the words of the author's handle. A quote also
+   * has the words of the displayed link to the author's posts.
+   */
   *#withWord(word: string): Generator<number> {
     if (!SampleAuthors.mayHaveWord(word) && !'status'.startsWith(word)) return;
     for (const author of this.#handles.find(word)) {

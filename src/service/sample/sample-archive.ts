@@ -139,7 +139,7 @@ function sampleBlocks(posts: SamplePosts): BlockStore {
   const length = [DAY, HOUR, SEGMENT].find(fits) ?? MINUTE;
   let sample: Sample | undefined;
   return {
-    // Windows are yielded one by one, because 20 years have millions of blocks.
+    // Yields the window of one block at a time, because an archive of 20 years may have millions of blocks.
     *within({ from, to }, newestFirst) {
       const first = floorTo(length, Math.max(from, FIRST_POST));
       const count = Math.max(Math.ceil((to - first) / length), 0);

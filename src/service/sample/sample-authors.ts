@@ -60,8 +60,8 @@ const DEFAULT_COLORS = ['F5F8FA', '1DA1F2', 'C0DEED', 'DDEEF6', '333333'];
 /** An array of 100 indices of languages. Each language occurs as often as its percentage. */
 const LANGUAGE_OF_PERCENT = LANGUAGES.flatMap(({ percent }, i) => Array<number>(percent).fill(i));
 /**
- * For each language, the indices of the places of its authors. The places of likely countries are repeated,
- * so that a random choice finds them more often.
+ * For each language, the indices in `PLACES` of the cities where its authors live. Cities of likely countries
+ * are repeated, so that a random choice finds them more often.
  */
 const CITIES = LANGUAGES.map(({ countries }) =>
   countries.flatMap(country => PLACES.flatMap((place, i) => (place.code === country ? [i] : []))),

@@ -183,10 +183,10 @@ export class SampleDrafts {
   }
 
   /**
-   * Returns the number of posts in a minute. The mean may have a fraction, so the result is rounded up in
-   * some minutes.
+   * Returns the number of posts in a minute. The mean for the hour of the day may have a fraction, so it is
+   * rounded up in some minutes and down in others.
    *
-   * @param minute The minute, counted from 1970.
+   * @param minute The number of the minute, counted from 1970.
    */
   countAt(minute: number): number {
     if (minute * MINUTE < FIRST_POST) return 0;

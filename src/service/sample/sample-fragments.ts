@@ -35,8 +35,8 @@ export type FragmentEntity = {
 );
 
 /**
- * The kinds of fragments. A fragment has a kind and a subject, such as a word, an author or a link. Together,
- * they form an integer key below `FRAGMENTS`.
+ * The kinds of fragments from which the text of sample posts is built. `fragmentKey` combines a kind and a
+ * subject, such as a word, an author or a link, into an integer.
  */
 const SENTENCE = 0;
 const REMARK = 1;
@@ -50,7 +50,7 @@ export const LINK = 8;
 
 export const WORDS = TOPICS * 4;
 
-/** For each kind of fragment, the number of possible subjects. */
+/** The number of different fragments of each kind. The index is the kind. */
 const SUBJECTS = [
   LANGUAGES.length * 4096,
   LANGUAGES.length * 32,

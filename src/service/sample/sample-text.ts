@@ -16,7 +16,10 @@ export interface SampleText {
    * start of `full`.
    */
   readonly entities: readonly FragmentEntity[];
-  /** The displayed range, without the mention at the start of a reply and the links at the end. */
+  /**
+   * The start and the end of the displayed part of `full`, in code points. The mention at the start of a
+   * reply and the trailing links are not displayed.
+   */
   readonly shown: readonly [number, number];
   readonly quoteLink: TrailingLink | undefined;
   readonly mediaLink: TrailingLink | undefined;

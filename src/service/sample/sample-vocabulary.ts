@@ -32,7 +32,9 @@ export interface SampleLink {
 
 export const LINKS = 4096;
 
-/** Returns a linked page. `index` is below `LINKS`. All sample archives link to the same pages. */
+/**
+ * Returns the linked page with this index, from 0 to `LINKS` - 1. All sample archives have the same pages.
+ */
 export function sampleLink(index: number): SampleLink {
   const { name: site } = around(sites, index);
   const { address, display } = addressOf(index);

@@ -43,8 +43,8 @@ export class SampleWords {
   readonly #drafts: SampleDrafts;
   readonly #fragments: FragmentWords[] = [];
   /**
-   * The words that a place or an author's home adds to a field, one list for each string of the field. Cached
-   * by field and place.
+   * Caches the words that a place or an author's home adds to a field of a post. The key names the field and
+   * the place or home. The value has one list of words for each string of the field.
    */
   readonly #fields = new Map<string, readonly (readonly string[])[]>();
 
@@ -116,8 +116,8 @@ export class SampleWords {
   }
 
   /**
-   * Returns the words that an atom adds to a field, one list for each string. Only the atoms of a place and
-   * of an author have such words.
+   * Returns the words that an atom (a number for a property of a post) adds to a field, one list for each
+   * string. Only atoms for a place or for the author of a post have such words.
    */
   #fieldWords({ prefix, texts }: IndexedField, atom: number): readonly (readonly string[])[] {
     const place = PLACES[atom - TAGGED_PLACE];

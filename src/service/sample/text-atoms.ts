@@ -68,11 +68,17 @@ export class TextAtoms {
    * colon.
    */
   readonly #byTerm = new Map<string, (readonly number[])[]>();
-  /** The fragments that begin or end with a one-character word (see `isSingle`), by this word. */
+  /**
+   * The fragments whose first word has only one character, by that word. `#byLast` does the same for the last
+   * word.
+   */
   readonly #byFirst = new Map<string, number[]>();
   readonly #byLast = new Map<string, number[]>();
   readonly #wordless = new AtomSet();
-  /** The hashtags and cashtags, with the fragments that contain them. */
+  /**
+   * One entry for each hashtag or cashtag. `fields` has the tag. `keys` are the numbers of the fragments that
+   * contain it.
+   */
   readonly #tags: { readonly fields: Partial<PostFields>; readonly keys: readonly number[] }[] = [];
   #byTag: ReadonlyMap<string, (readonly number[])[]> | undefined;
   readonly #links = new WordSearch(LINKS, linkText);

@@ -145,7 +145,7 @@ async function countFound(
   { request, rule, context, incoming, bucketMs, newestFirst }: PageRequest,
   deadlineMs?: number,
 ): Promise<CountsResult> {
-  // Posts that are later than this time cannot be found yet.
+  // From this time on, posts are outside the window or too recent to be found.
   const full = Math.min(to, request.asOf - context.settings.limits.searchDelayMs);
   const found: CountedBucket[] = [];
   let counted = { from, to };

@@ -7,7 +7,7 @@ export interface PostsEnd {
   readonly reached?: SortKey | undefined;
 }
 
-/** The end of a page of counts: the window that it covers. */
+/** The end of a page of counts, given as the span of time that the page covers. */
 export type CountsEnd = Window;
 
 /** The number of pages whose ends are kept. If there are more, the oldest is dropped. */

@@ -17,7 +17,7 @@ export interface OAuthOptions {
   readonly unapprovedConsumerSecret?: string | undefined;
   /**
    * The callback URLs that are registered for the applications. With the value `oob`, the user gets a PIN
-   * instead of a redirect. By default, `oob` and every URL of this machine are registered.
+   * instead of a redirect. By default, `oob` and all URLs of loopback addresses are registered.
    */
   readonly callbackUrls?: readonly string[] | undefined;
   /** The password of every author of the archive. By default, the account's `password`. */

@@ -166,8 +166,9 @@ export class OAuthProvider {
   /**
    * Records the user's refusal, which ends the request token.
    *
-   * @returns The URL to redirect the browser to; `undefined` for `oob`.
-   * @throws HttpProblem 401 like `approve`.
+   * @returns The URL to redirect the browser to. `undefined` if the sign-in has no callback URL (`oob`).
+   * @throws HttpProblem 401 if the request token is unknown or expired, or if the user has already approved
+   * or denied it.
    */
   deny(requestToken: string): string | undefined {
     const { callback } = this.#undecided(requestToken);

@@ -14,7 +14,10 @@ import type { OAuthProvider } from './oauth-provider.js';
 export interface SignedRequest {
   readonly application: Application;
   readonly token: string | undefined;
-  /** The parameters of the header, of the query and of a form in the body. Each parameter has one value. */
+  /**
+   * The parameters of the `Authorization` header, of the query, and of the body if it is a form, by name.
+   * Each parameter has one value.
+   */
   readonly parameters: ReadonlyMap<string, string>;
   readonly body: Buffer;
 }

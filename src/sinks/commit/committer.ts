@@ -50,8 +50,8 @@ export class Committer {
   readonly #tried = new WeakSet<CommittedFile>();
   #pending: Promise<void> | undefined;
   /**
-   * The error that has ended the run. Nothing is committed after this error, because the items of the failed
-   * commit were not written.
+   * The first error that was passed to `fail`, for example by a failed commit. Nothing is committed after it,
+   * because a later checkpoint would skip the items that were not written.
    */
   #failure: { readonly error: unknown } | undefined;
   /** Whether a checkpoint to resume from has been written. */
@@ -164,8 +164,8 @@ export class Committer {
   }
 
   /**
-   * Whether the store is full. Always false if each commit ends its output files, as with Parquet. Otherwise, a
-   * store that fills quickly would lead to many small files.
+   * Whether a commit is due because the store holds many rows. Always false if each commit ends the output
+   * files, as with Parquet, because frequent commits would then create many small files.
    */
   get #isFull(): boolean {
     const { members, store } = this.#options;

@@ -33,7 +33,7 @@ const FLUSH_AFTER_MS = 1_000;
 export class DamagedLog implements DamagedRecords {
   readonly outputs: Outputs;
   readonly branch = DAMAGED;
-  /** `undefined`, because the log never makes a commit due. */
+  /** The log has no commit interval. It is committed whenever the output is committed. */
   readonly everyMs = undefined;
   readonly #fs: FileSystem;
   readonly #path: string;
@@ -102,7 +102,7 @@ export class DamagedLog implements DamagedRecords {
    * logged once.
    *
    * @param by Identifies the branch.
-   * @throws The given error, if it does not concern the item.
+   * @throws The given error, if it does not concern the item or if the item has no bytes to log.
    */
   async keepItem(
     item: unknown,
@@ -188,7 +188,7 @@ export class DamagedLog implements DamagedRecords {
   }
 }
 
-/** @throws OptionError if the value of the option `damaged` cannot be the name of the file. */
+/** @throws OptionError if the option `damaged`, the path of a file, ends in `.part`, `.gz` or `.zst`. */
 export function checkDamaged(call: string, damaged: string): void {
   const refused = (reason: string) =>
     optionError(call, 'damaged', `${reason}, got ${JSON.stringify(damaged)}`);

@@ -79,7 +79,7 @@ export function fileSinkOn<T>(fs: FileSystem, given: FileSinkConfig<T>): Sink<T,
     });
     return written as Written;
   };
-  // The cast is safe, because only `tee` reads `branch`, and it delivers the items that the sink would
+  // The cast is safe, because only `tee` uses `branch`, and `tee` gives it the same items that `sink` would
   // otherwise get.
   const branch = new FileSink(fs, config as FileSinkConfig<unknown>);
   return withInternals(sink, { holdsLocks: true, counts: true, branch });
@@ -107,14 +107,16 @@ export interface FileSinkOptions<T> extends OnFileOptions {
    */
   readonly checkpoint?: string | undefined;
   /**
-   * A file for records that cannot be used. These are the records that `onDamaged` of an earlier stage would
-   * get, and items for which the sink cannot create a line, row or path. They are skipped, and the run
-   * continues. If a stage has `onDamaged`, it is called first. Each line is JSON. `origin`, `line` and
-   * `byteOffset` or `request` tell where the record comes from. `error` tells why the record was skipped.
-   * `text` has the exact bytes of the record, or `base64` has them if they are not valid UTF-8. If `truncated`
-   * is set, only the first bytes are included. The file is committed together with the output, so each record
-   * is in it once, however the run ends. The file is called `<name>.part` until the run has ended. With this
-   * option, threads are not used for posts. Errors of a whole file or connection still end the run.
+   * A file for damaged records of earlier stages, and for items for which the sink cannot create a line, row
+   * or path. They are written to this file and skipped, and the run continues. If an earlier stage has
+   * `onDamaged`, that function is called first. Errors of a whole file or connection still end the run.
+   *
+   * Each line of the file is JSON. `origin`, `line` and `byteOffset` or `request` tell where the record comes
+   * from. `error` tells why the record was skipped. `text` has the exact bytes of the record, or `base64` has
+   * them if they are not valid UTF-8. If `truncated` is set, only the first bytes are included.
+   *
+   * The file is committed together with the output, so each record is in it once, however the run ends. The
+   * file is called `<name>.part` until the run has ended. With this option, threads are not used for posts.
    * @default the first such record ends the run
    */
   readonly damaged?: string | undefined;
@@ -148,10 +150,10 @@ export interface FileSinkOptions<T> extends OnFileOptions {
    */
   readonly commitIntervalMs?: number | undefined;
   /**
-   * The maximum number of threads. They inflate the files of `localFiles` or of a job, and encode or write the
-   * posts in these files. Threads are used only if none of your functions gets the posts in between. With 0,
-   * the main thread does everything.
-   * @default the number of cores, at most 16, for 32 MiB of files or more
+   * The maximum number of threads. They inflate the files of `localFiles` or of a job, and encode or write
+   * the posts in these files. Threads are used only if no function of yours gets the posts on the way from
+   * the files to the sink. With 0, the main thread does everything.
+   * @default one per core, at most 16, for 32 MiB of files or more; otherwise 0
    */
   readonly workers?: number | undefined;
 }
@@ -179,7 +181,10 @@ export const FILE_SINK_OPTIONS = {
   ...ON_FILE_OPTIONS,
 } satisfies OptionTable<FileSinkOptions<unknown>>;
 
-/** The checked options of `FileSinkOptions`. A sink without the option `gzip` does not set it. */
+/**
+ * The options of a file sink after validation. `gzip` is optional here, because the sink `parquet` has no
+ * such option.
+ */
 type CheckedOptions<T> = Omit<
   Checked<FileSinkOptions<T>, typeof FILE_SINK_OPTIONS>,
   'gzip' | 'workers' | 'commitIntervalMs'

@@ -38,9 +38,9 @@ export async function checkOutputs(
 }
 
 /**
- * Returns the checkpoint for a run that adds to the files of complete runs. If nothing was added to a file
- * since it was finished, other programs such as `applyCompliance` may have changed or moved it. Its current
- * size is then used instead of the size in the checkpoint.
+ * Returns the checkpoint with which a run continues the files of earlier runs. A finished file gets its
+ * current size instead of the recorded one, because another program such as `applyCompliance` may have
+ * changed it. The recorded size is kept if the file was moved away.
  */
 export async function adoptFinished(fs: FileSystem, before: Checkpoint): Promise<Checkpoint> {
   const { cursor } = before;

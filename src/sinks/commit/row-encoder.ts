@@ -52,8 +52,8 @@ export class RowEncoder {
 
   batches(input: AsyncIterable<unknown>, pull: Pull): Batches<EncodedRows> {
     const encoding = this.#encoding;
-    // If damaged records are logged, each must be reported before the cursor that follows it. Therefore, the
-    // items are encoded one batch after the other, on the main thread.
+    // If damaged records are logged, each damaged item must be logged before the cursor after that item.
+    // Therefore, the items are encoded one batch after the other, on the main thread.
     if (encoding === undefined || pull.damaged !== undefined || !this.#engine.canRun(input))
       return this.#encodeInTurn(input, pull);
     return this.#encodeAhead(this.#engine.batches(input, pull), encoding);

@@ -175,7 +175,7 @@ export class TeeCommits {
     const active = this.#active;
     if (target === undefined || active.length === 0) return;
     if (active.some(({ waiting }) => waiting === undefined)) return;
-    // A branch may have opened new files since the commit became due, so `due` is called again.
+    // A branch may have opened new files since the commit became due. The commit may then no longer be due.
     const due = await this.#committer.due();
     if (this.#target !== target) return;
     if (!due) {

@@ -59,9 +59,7 @@ export interface TeeConfig extends TeeBranches {
 }
 
 interface OpenBranch {
-  /**
-   * The index of the branch in `TeeInput`. If the branch commits, it has the same index in the checkpoint.
-   */
+  /** The number that identifies the branch in `TeeInput` and, if its sink commits, in the checkpoint. */
   readonly number: number;
   readonly branch: TeeBranch;
   readonly progress: Progress | undefined;
@@ -294,8 +292,8 @@ export class TeeRun {
   #flowOf(number: number): Flow<unknown> {
     const read = (run: Run) => this.#readFeed(number, run);
     const plan = Plan.in(this.#input);
-    // A plan is complete only if it includes the operator `activities`. Otherwise, no batch has rows, and the
-    // branch does not need the engine.
+    // A plan without the stage `activities` is not complete. The batches of the input then have no rows, so
+    // the branch does not need the engine.
     if (plan?.isComplete !== true) return new OwnFlow(run => read(run) as Batches<unknown>);
     const engine = () => this.#engine;
     return sharedFlow(plan, {

@@ -190,8 +190,8 @@ export class Target {
         return text;
       });
     } catch (error) {
-      // If the error came during the commit itself, the commit may still have taken effect. The saved text is
-      // read to find out.
+      // A retryable error may have come after the commit took effect. The commit took effect if the stored
+      // text is now the text of this commit.
       if (
         text === undefined ||
         !this.#retries.isRetryable(error) ||

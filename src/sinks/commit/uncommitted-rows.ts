@@ -122,10 +122,7 @@ export class UncommittedRows implements CheckpointStore {
     if (encode !== undefined) this.#encoder = new RowEncoder(engine, { encode, rows, workers });
   }
 
-  /**
-   * Whether decoded files are accepted as rows. Their posts are then encoded without creating an item for
-   * each post.
-   */
+  /** Whether the posts of decoded files can be encoded directly, without creating an item for each post. */
   get takesRows(): boolean {
     return this.#encoder?.takesRows === true;
   }

@@ -8,8 +8,8 @@ import {
 interface Entry {
   opening: Promise<OpenFile> | undefined;
   /**
-   * The open file, stored in addition to the promise, because awaiting the promise again takes longer than a
-   * small write.
+   * The result of the promise `opening`. It is kept here because awaiting `opening` before each small write
+   * would take longer than the write.
    */
   open: OpenFile | undefined;
   users: number;
@@ -46,7 +46,8 @@ export class FileHandles {
   }
 
   /**
-   * Opens the files that are not open yet, at most `limit` different ones, and passes all of them to `work`.
+   * Opens the files that are not open yet, and calls `work` with all files. First waits if too many other
+   * files are in use.
    */
   async use<T>(
     files: readonly FileToOpen[],

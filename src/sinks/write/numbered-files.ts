@@ -27,7 +27,8 @@ export class NumberedFiles {
     this.#outputs = outputs;
     this.#path = path;
     this.#maxBytes = maxBytes;
-    // Starts with the last file of an earlier run. That file is continued unless it is finished.
+    // Sets `#number` to the number of the last file that an earlier run wrote. The first item goes to this
+    // file unless it is full or finished.
     if (maxBytes !== undefined)
       while (outputs.has(numberedName(path, this.#number + 1))) this.#number++;
   }
@@ -57,8 +58,8 @@ export class NumberedFiles {
       this.#number = Math.max(1, this.#number);
       file = this.#outputs.fileAt(numberedName(this.#path, this.#number));
     }
-    // This is a loop, because the next file may already be full. Another output may write to the same file if
-    // its path is spelled differently.
+    // This is a loop, because the next file may already be full: another output may write to the same file
+    // under a different spelling of its path.
     while (this.#isFull(file, byteLength)) {
       this.#end(file);
       file = this.#outputs.fileAt(numberedName(this.#path, ++this.#number));

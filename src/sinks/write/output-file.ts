@@ -151,7 +151,7 @@ export class OutputFile implements PartFile {
           this.#pendingBytes += byteLength;
         }
       },
-      // Errors of the block are ignored here, because everything that waits for the block also fails.
+      // The error of a failed block is ignored here, because `expect` below ends the run with it.
       () => {},
     );
     this.#shared.expect(block);

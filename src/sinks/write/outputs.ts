@@ -34,8 +34,8 @@ export interface FileRange {
 }
 
 /**
- * A file counts as growing if it received one of the latest `committedItems / GROWING_DIVISOR` items of the
- * sink.
+ * Defines which files still grow: the files that received one of the last `committedItems / GROWING_DIVISOR`
+ * items of the sink. `#haveItems` counts only these files.
  */
 const GROWING_DIVISOR = 5;
 
@@ -153,9 +153,9 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   /**
-   * Returns whether the files that still get items have at least `committedItems` items on average. Files
-   * that no longer get items are not counted, because ending them costs nothing. If the average is too low,
-   * the files are not counted again until more items have arrived.
+   * Returns whether at least `committedItems` items have arrived since the last commit per file that still
+   * gets items. Other files are not counted, because ending them costs nothing. If there are too few items,
+   * the files are counted again only after more items have arrived.
    */
   #haveItems(committedItems: number): boolean {
     if (this.#items < committedItems || this.#items < this.#lookAt) return false;

@@ -96,9 +96,8 @@ export class PartFiles {
   }
 
   /**
-   * Locks the only output, so that a second run is refused. A checkpoint is locked in the same way. If there
-   * is no checkpoint and the paths depend on the items, two runs may both write. If one run replaces a
-   * `.part` file of the other run, `#check` ends that other run.
+   * Locks the path of the output, so that a second run with the same output is refused. Does nothing if the
+   * path depends on the items.
    *
    * @throws StorageError if another run holds the lock.
    */

@@ -24,7 +24,7 @@ export const PATH_KEYS: RecordColumnKind<PathKeys, readonly PostKey[]> = {
       sets: [],
       byText: new Map(),
     };
-    // A template without fields has a single combination, which is empty, for all rows.
+    // If the path template has no fields, all rows share one empty combination of values.
     if (names.length === 0) keys.sets.push([]);
     else rows.each(row => setKeys(keys, row, rows.item(row) as Activity));
     return keys;

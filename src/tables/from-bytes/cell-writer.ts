@@ -16,7 +16,10 @@ export interface CellWriter {
    * cannot write the string. The caller must then use the column's `value` function.
    */
   text(from: number, to: number, entities: boolean, prefix?: number, prefixEnd?: number): boolean;
-  /** Writes a string as an element of a list, in the same way as `text`. */
+  /**
+   * Writes a string as an element of a list. `from` and `to` are the offsets of the bytes between its quotes.
+   * Returns `false` if it cannot write the string.
+   */
   element(from: number, to: number): boolean;
   list(): void;
   endRow(): void;

@@ -82,7 +82,7 @@ function valuesOf(post: PostInBytes, format: Format) {
   const sharedAuthor = format === 'original' ? sharedPost : at('object.actor');
   const [ownQuoted, sharedQuoted] = [at(quoted), at(`${shared}.${quoted}`)];
 
-  /** Called for each post. Returns `false` if no cell of the post can be written from its bytes. */
+  /** Starts the next post. Returns `false` if none of its cells can be written directly from its bytes. */
   function begin(): boolean {
     posts++;
     if (!isText(time) || startOf(otherTime) !== 0) return false;
@@ -386,7 +386,10 @@ function fieldCells(values: PostValues, writers: Writers) {
   return { elements, fieldCell };
 }
 
-/** Returns the members at these paths, and the paths in the order in which `Elements` numbers the members. */
+/**
+ * Converts paths such as `actor.id` to nested objects (`wanted`). `members` lists the paths of all members,
+ * including parents such as `actor`, in the order in which the reader of elements stores their values.
+ */
 function membersOf(
   paths: readonly string[],
   prefix = '',

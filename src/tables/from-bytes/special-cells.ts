@@ -20,8 +20,8 @@ const MAX_ENRICHED = 32;
 const URL_MEMBERS = { url: true, expanded_url: true, unwound: { url: true } } as const;
 
 /**
- * Returns the cells of columns that are more than a single field. If a cell returns `false`, the `value`
- * function of its column is called instead.
+ * Returns functions that write columns that have no `field` in `POST_COLUMNS`. If such a function returns
+ * `false`, the slower `value` function of the column is called instead.
  */
 export function specialCells(post: PostBytes): CellsOfColumns {
   return {
@@ -64,8 +64,8 @@ function textCells(post: PostBytes): CellsOfColumns {
   const noPrefix = (place: number) => (isTextAt(bytes, ASCII_ESCAPE, place) ? -1 : 0);
 
   /**
-   * Returns the position after the prefix `RT @handle: ` of a retweet's text. Returns 0 if there is no
-   * prefix, and -1 if the column's `value` function must read the text.
+   * Returns the position after the prefix `RT @handle: ` of a retweet's text, or 0 if the text has no prefix.
+   * Returns -1 if only the parsed post can tell, for example because the prefix may contain an escape.
    */
   function afterPrefix(text: number): number {
     if (isNone(text)) return 0;
@@ -190,7 +190,9 @@ function mediaCells(post: PostBytes): CellsOfColumns {
   const [media, extended] = [find(SHOWN.media, 'shown'), find(SHOWN.extendedMedia, 'shown')];
   const reader = elements({ type: true, media_url_https: true, media_url: true });
 
-  /** Returns the list of media. The extended list is ignored if it has no elements. */
+  /**
+   * Returns the media of the extended entities. If there are none, returns the media of the plain entities.
+   */
   function mediaList(): number {
     const list = extended();
     const isEmpty = isList(list) && endOf(list) === startOf(list) + 2;

@@ -54,10 +54,13 @@ const RLE_DICTIONARY = 8;
 export const DICTIONARY_PAGE = 2;
 export const DATA_PAGE_V2 = 3;
 
-/** Columns of a row group that are encoded together, because they are in the same part of each `RowBlock`. */
+/**
+ * A group of columns that one thread encodes. Each `RowBlock` stores the columns of a group in one of its
+ * `parts`.
+ */
 export interface ColumnsToEncode {
   readonly types: readonly ColumnType[];
-  /** For each `RowBlock`, the part that contains these columns. */
+  /** For each `RowBlock` of the row group, the part that contains the columns of `types`. */
   readonly parts: readonly Uint8Array[];
   readonly compression: ParquetCompression;
 }
@@ -194,7 +197,7 @@ function exactBounds(scalar: ScalarType, { min, max }: EncodedBounds): Statistic
   return { ...exact, min: withZero(min, -0), max: withZero(max, 0) };
 }
 
-/** Returns the double in these bytes. If the double is 0 or -0, returns the given zero instead. */
+/** Returns the bytes of a double. If the double is 0 or -0, returns the bytes of `zero` instead. */
 function withZero(bytes: Uint8Array, zero: number): Uint8Array {
   const [number] = new Float64Array(bytes.buffer);
   return number === 0 ? new Uint8Array(Float64Array.of(zero).buffer) : bytes;

@@ -59,8 +59,8 @@ interface RowGroup {
 }
 
 /**
- * The default for the maximum number of rows in a row group. With smaller row groups, readers can skip less
- * of a file at once. Larger row groups may not fit in memory while their rows wait to be encoded.
+ * The default maximum number of rows in a row group. A larger maximum needs more memory, because rows stay in
+ * memory until their row group is complete.
  */
 export const ROW_GROUP_ROWS = 100_000;
 

@@ -59,7 +59,10 @@ export class RowBlockBuilder {
     this.rows = 0;
   }
 
-  /** Returns the rows since the last call. The parts do not share memory. */
+  /**
+   * Returns the rows that were added since the last call, and removes them. Each part of the block has its
+   * own memory.
+   */
   take(): RowBlock {
     const { rows } = this;
     const parts = Array.from({ length: PARTS }, (_, part) => {

@@ -15,13 +15,16 @@ const RUN_BYTES = 24 * 1024 * 1024;
 /** A run: a part of the temporary file, in which posts are sorted by minute. */
 interface SortedRun {
   readonly minutes: Float64Array;
-  /** The start of each minute in the file, then the end of the run. */
+  /**
+   * For each of `minutes`, the byte position of its first post in the temporary file. The last element is the
+   * position at which the run ends.
+   */
   readonly starts: Float64Array;
 }
 
 /**
- * Sorts posts by minute in bounded memory. Whenever the posts in memory reach the size of a run, they are
- * sorted and written to a temporary file. `read` collects a range of minutes from all runs.
+ * Sorts posts by minute in bounded memory. Collects about `runBytes` of posts in memory, sorts them, and
+ * appends them to a temporary file as one run. `read` returns the posts of a range of minutes from all runs.
  */
 export class PostSorter {
   readonly #file: SpoolFile;
@@ -42,7 +45,7 @@ export class PostSorter {
     return new PostSorter(await SpoolFile.open('posts to sort', folder), runBytes);
   }
 
-  /** @param file The index of the post's file in the list of files. */
+  /** @param file The index of the file that contains the post, among the files of the archive folder. */
   async add({ terms, ...post }: IndexedPost, file: number): Promise<void> {
     const head = JSON.stringify({ ...post, file });
     const bytes = Buffer.from(`${head}\n${JSON.stringify(terms)}\n`);

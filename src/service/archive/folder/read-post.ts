@@ -35,8 +35,8 @@ export interface IndexedPost extends SortKey {
 
 const ID_LIMIT = 2n ** 64n;
 /**
- * Longer terms are not indexed. No rule can contain them, because a query has at most 2048 characters. The
- * other 64 are a margin.
+ * The maximum length of an indexed term in UTF-16 units. A query has at most 2048 characters, so no rule can
+ * contain a longer term. The added 64 is a margin.
  */
 const MAX_TERM_UNITS = 2048 + 64;
 

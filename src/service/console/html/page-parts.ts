@@ -131,7 +131,7 @@ export function placeMessage(said: Said | undefined) {
   return { messageAt, rest };
 }
 
-/** Renders a message as markup, which screen readers read aloud. */
+/** Renders a message. Because of its `role`, screen readers read it aloud. */
 export function messageBox({ tone, text }: Message, id?: string): Html {
   return tone === 'good'
     ? html`<p class="notice" role="status">${text}</p>`

@@ -31,7 +31,10 @@ export interface HtmlPage {
   readonly formTarget?: string | undefined;
 }
 
-/** The pages of an area. On a phone, the menu is closed; on a wide screen, it is at the side. */
+/**
+ * The menu of a page. On a phone, it is closed at first and shows only `current`. On a wide screen, its
+ * `entries` are at the side.
+ */
 export interface Menu {
   readonly current: string;
   readonly entries: HtmlValue;
@@ -87,7 +90,7 @@ const wheel = new Html(
   ICON.replace('<svg ', '<svg aria-hidden="true" ').replace('#0a8a84', 'currentColor'),
 );
 
-/** Removes elements from a title, because the `title` element allows only text. */
+/** Removes the tags from the HTML of a title, because the `title` element allows only text. */
 function textOf(title: HtmlValue): Html {
   return new Html(html`${title}`.text.replace(/<[^>]*>/g, ''));
 }

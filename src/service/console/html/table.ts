@@ -21,7 +21,7 @@ export const column = {
   header<Row>(label: string, cell: Cell<Row>): HtmlColumn<Row> {
     return { kind: 'header', label, cell, phoneLabel: label };
   },
-  /** Returns a column that a phone shows on the same line as the header, without its label. */
+  /** Returns a column that a phone shows without a label, on the same line as the `header` column. */
   beside<Row>(label: string, cell: Cell<Row>): HtmlColumn<Row> {
     return { kind: 'beside', label, cell, phoneLabel: '' };
   },
