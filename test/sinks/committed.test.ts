@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { OptionError, StorageError } from '../../src/base/errors.js';
+import { DataError, MillraceError, OptionError, StorageError } from '../../src/base/errors.js';
 import type { Wait } from '../../src/base/wait.js';
 import { Flow, type Sink } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
@@ -386,6 +386,7 @@ describe('a commit of committed()', () => {
       Object.assign(new Error('too long'), { code: '22001' }),
     ],
     ['a missing table', Object.assign(new Error('no table'), { code: '42P01' })],
+    ['an error of Millrace that is not retryable', new DataError('no post')],
     ['an error that isRetryable refuses', new Error('no')],
   ])('is not retried after %s', async (name, error) => {
     const target = new StandIn<number>();
@@ -402,8 +403,32 @@ describe('a commit of committed()', () => {
       }),
     );
     const thrown: unknown = await run.catch((reason: unknown) => reason);
-    expect(error instanceof TypeError ? thrown : (thrown as Error).cause).toBe(error);
+    const isUnchanged = error instanceof TypeError || error instanceof MillraceError;
+    expect(isUnchanged ? thrown : (thrown as Error).cause).toBe(error);
     expect(tries).toBe(1);
+  });
+
+  it.each([
+    ['a broken connection', Object.assign(new Error('reset'), { code: 'ECONNRESET' })],
+    ['a lost deadlock (SQLSTATE)', Object.assign(new Error('deadlock'), { code: '40P01' })],
+    ['a TypeError of `fetch`', new TypeError('fetch failed', { cause: new Error('reset') })],
+    ['an error of Millrace that is retryable', new DataError('cut short', { retryable: true })],
+  ])('is retried after %s', async (_, error) => {
+    const target = new StandIn<number>();
+    const functions = target.transactions;
+    let tries = 0;
+    await pipeline(
+      oneBatch([0, 1]),
+      committed<number>({
+        ...quick,
+        ...functions,
+        write(rows, tx, range) {
+          if (++tries === 1) throw error;
+          functions.write(rows, tx, range);
+        },
+      }),
+    );
+    expect([tries, target.rows]).toEqual([2, [0, 1]]);
   });
 
   it('does not start after an abort, and the run rejects with the reason', async () => {
