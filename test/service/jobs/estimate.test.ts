@@ -51,10 +51,13 @@ describe('the estimate of a job', () => {
     };
     const job = { from: NOW, to: NOW + HOUR, rules: [{ value: 'tea', tag: null, id: '1' }] };
     const { signal } = new AbortController();
-    const { posts, bytes } = await estimateJob(job, { archive, signal, onProgress() {} });
+    const options = { archive, signal, onProgress() {} };
+    const { posts, bytes, readMs } = await estimateJob(job, options);
     expect(tested).toBeLessThan(1_600);
     expect(posts / (60 * 10_000)).toBeCloseTo(1, 2);
     expect(bytes).toBeGreaterThan(0);
+    // Reading each of the 20,000 posts of a minute takes 1 ms.
+    expect(readMs / (60 * 20_000)).toBeCloseTo(1, 2);
   });
 });
 
