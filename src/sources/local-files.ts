@@ -218,7 +218,8 @@ async function* read(
   for await (const { item: file, result } of ahead) {
     const { path: origin } = file;
     const cursor = cursors[next++]!;
-    if (result === undefined) yield { origin, cursor, blocks: blocksOf(file, count) };
+    if (incremental && result !== undefined) await checkGrowth(file);
+    if (result === undefined) yield { origin, cursor, blocks: blocksOf(file, incremental, count) };
     else if (result instanceof Uint8Array) {
       count(result.length);
       yield { origin, cursor, blocks: givenBlocks(result) };
@@ -438,9 +439,11 @@ async function readAll(path: string, size: number): Promise<Buffer> {
 }
 
 async function* blocksOf(
-  { path, size }: LocalFile,
+  local: LocalFile,
+  incremental: boolean,
   count: (bytes: number) => void,
 ): AsyncGenerator<Buffer> {
+  const { path, size } = local;
   const file = await failing(path, openToRead(path));
   let bytes = 0;
   try {
@@ -450,6 +453,7 @@ async function* blocksOf(
       yield block;
     }
     checkSize(path, bytes, size);
+    if (incremental) await checkGrowth(local);
   } catch (error) {
     throw anyStorageError('read', path, error);
   }
@@ -467,6 +471,20 @@ function checkSize(path: string, bytes: number, listed: number): void {
   if (bytes < listed)
     throw new StorageError(
       `${path} has ${bytes} of the ${listed} bytes that it had when it was listed: another process has cut or replaced it. Run again once nothing writes to it`,
+      { path, retryable: true },
+    );
+}
+
+/**
+ * Refuses a file that has grown since it was listed. Called before the cursor after the file is delivered. The
+ * cursor would record the size of the listing, so every later run would fail because of a file that has grown.
+ */
+async function checkGrowth({ path, size: listed }: LocalFile): Promise<void> {
+  // If the file is gone, it was moved or deleted after it was read.
+  const size = (await stat(path).catch(() => undefined))?.size ?? 0;
+  if (size > listed)
+    throw new StorageError(
+      `${path} has grown since it was listed, from ${listed} to ${size} bytes: another process still writes to it. Run again once nothing is added to it`,
       { path, retryable: true },
     );
 }

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import promises, {
+  appendFile,
   mkdir,
   readFile,
   rename,
@@ -21,6 +22,7 @@ import { Progress, type ProgressCounts } from '../../src/flow/progress.js';
 import type { ProgressDisplay } from '../../src/flow/progress-display.js';
 import type { FileBytes } from '../../src/json/records.js';
 import { activities } from '../../src/operators/activities.js';
+import { dedupe } from '../../src/operators/dedupe.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { committed } from '../../src/sinks/committed.js';
@@ -65,6 +67,25 @@ async function contents(flow: Flow<Uint8Array>, resume?: Cursor): Promise<string
 /** Converts bytes to a string, because comparing large buffers element by element is very slow. */
 function shown({ items, cursor, origin }: Batch<Uint8Array>) {
   return { items: items.map(item => Buffer.from(item).toString()), cursor, origin };
+}
+
+/** Calls `change` once, right after the size of `b.json` has been read. */
+function afterListing(change: (file: string) => Promise<unknown>): void {
+  const { stat } = promises;
+  let isChanged = false;
+  promises.stat = (async (...args: Parameters<typeof stat>) => {
+    const status = await stat(...args);
+    if (!isChanged && String(args[0]).endsWith('b.json')) {
+      isChanged = true;
+      await change(String(args[0]));
+    }
+    return status;
+  }) as typeof stat;
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    promises.stat = stat;
+    syncBuiltinESMExports();
+  });
 }
 
 describe('localFiles', () => {
@@ -317,25 +338,6 @@ describe('localFiles', () => {
   describe('after a listed file has changed', () => {
     const line = (id: number) => `{"id":${id},"id_str":"${id}","text":"${'x'.repeat(990)}"}\n`;
     const ofSize = (count: number) => Array.from({ length: count }, (_, id) => line(id)).join('');
-
-    /** Calls `change` once, right after the size of `b.json` has been read. */
-    function afterListing(change: (file: string) => Promise<unknown>): void {
-      const { stat } = promises;
-      let isChanged = false;
-      promises.stat = (async (...args: Parameters<typeof stat>) => {
-        const status = await stat(...args);
-        if (!isChanged && String(args[0]).endsWith('b.json')) {
-          isChanged = true;
-          await change(String(args[0]));
-        }
-        return status;
-      }) as typeof stat;
-      syncBuiltinESMExports();
-      onTestFinished(() => {
-        promises.stat = stat;
-        syncBuiltinESMExports();
-      });
-    }
 
     async function read(workers: number): Promise<unknown> {
       const out = join(folder, 'out.jsonl');
@@ -651,6 +653,39 @@ describe('localFiles with `incremental`', () => {
     await rm(join(folder, 'in/2.jsonl'));
     expect(await run()).toMatchObject({ posts: 3, added: 0 });
   });
+
+  it.each([
+    ['without threads', 0, 0],
+    ['with threads', 1, 0],
+    ['in blocks', 0, 9],
+  ])(
+    'rejects a file that grows during the run, and reads it in the next run, %s',
+    async (_, workers, megabytes) => {
+      await write({
+        'in/a.json': ids(1),
+        'in/b.json': ids(2) + '\n'.repeat(megabytes << 20),
+      });
+      const start = () =>
+        pipeline(
+          localFiles(join(folder, 'in'), { incremental: true }),
+          jsonLines(),
+          activities(),
+          dedupe(),
+          files({ path: join(folder, 'all.jsonl'), checkpoint: join(folder, 'run.json'), workers }),
+          { progress: 'off' },
+        );
+      afterListing(file => appendFile(file, ids(3)));
+      await expect(start()).rejects.toMatchObject({
+        code: 'ERR_STORAGE',
+        retryable: true,
+        message: expect.stringMatching(
+          /b\.json has grown since it was listed, from \d+ to \d+ bytes/,
+        ),
+      });
+      expect(await start()).toMatchObject({ posts: 3 });
+      expect(await start()).toMatchObject({ posts: 3, added: 0 });
+    },
+  );
 
   it('makes files() refuse an output that a later run would read', async () => {
     await write({ 'in/1.jsonl': ids(1), 'in/all.jsonl': ids(2) });
