@@ -92,7 +92,7 @@ export function sinkCalls(
   { routed = true, table, argument = '--out' }: SinkDetails = {},
 ): readonly Call[] {
   const { out, columns: listed, ...options } = given.options(SINK_FLAGS);
-  // Does not check the column names here: the library's error names an invalid column.
+  // The names of columns are not checked here, because the library throws an error that names the wrong one.
   const columns = typeof listed === 'string' ? listed.split(',') : listed;
   if (typeof out !== 'string' || out === '-') {
     refuseWithoutFile({ columns, ...options }, argument);

@@ -51,7 +51,10 @@ export interface HidingResult {
 
 const NULL = Buffer.from('null');
 
-/** Returns a post without the parts that must not be shown. The other bytes of the post are unchanged. */
+/**
+ * Hides what must no longer be shown of a post. If the whole post is hidden, the result has its mask, or no
+ * post. Otherwise, `null` replaces the hidden parts, and the other bytes are unchanged.
+ */
 export function hideDeleted(
   tombstones: Tombstones,
   activity: Activity,

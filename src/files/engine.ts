@@ -193,7 +193,7 @@ export function fileFlow(open: FileSource, identity: FlowIdentity): Flow<FileByt
  * Combines several sources into one flow.
  *
  * @param open Reads the sources if the engine cannot run one plan for all of them.
- * @param join Combines sources of whole files, and thereby decides the order of the files.
+ * @param join Combines the files of all sources into one source for that plan, and decides their order.
  */
 export function joinedFlow<T>(
   sources: readonly AsyncIterable<unknown>[],

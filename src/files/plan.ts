@@ -253,8 +253,8 @@ export interface Unplanned<T> {
 }
 
 /**
- * Creates a flow. If there is a plan and it includes `activities`, the engine runs the plan. Otherwise, the
- * flow calls `open`.
+ * Creates a flow. If the plan includes the stage `activities`, the engine runs the plan. Otherwise, or if
+ * there is no plan, the flow calls `open`.
  */
 export function plannedFlow<T>(
   inputs: readonly AsyncIterable<unknown>[],

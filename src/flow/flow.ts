@@ -156,8 +156,8 @@ interface OwnFlowOptions {
 }
 
 /**
- * A flow of this package. When its run ends, the reader waits until the flow has closed everything that it
- * holds.
+ * A flow that this package creates. If a run is aborted during a read, the read waits until the flow has
+ * closed everything that it opened. In any other flow, the read waits only briefly.
  */
 export class OwnFlow<T> extends Flow<T> {
   /**
@@ -186,7 +186,8 @@ export function boundFlow<T>(
 ): Flow<T> {
   return new OwnFlow(
     run => batchesOf(input, { ...run, signal: AbortSignal.any([run.signal, signal]), progress }),
-    // Keeps the plan, so that a sink can still run it. `signal` ends a `for await` loop over the items.
+    // The engine can still run the plan of the input. When `signal` fires, a `for await` loop over the new
+    // flow ends.
     { plan: planOf(input), signal, identity: identityOf(input) },
   );
 }

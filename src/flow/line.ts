@@ -31,12 +31,12 @@ export type LineItem<T> = T extends FileBytes
     : T;
 
 /**
- * Returns the line for an item. If the item is a JSON document in bytes, such as an activity or an
- * event, the line has these bytes. Only line feeds between tokens are replaced with spaces. Any
- * other JSON value is serialized.
+ * Returns the line for an item. If `toLine` is given, it creates the line. Otherwise, an item that is a JSON
+ * document in bytes, such as an activity or an event, is copied. Only line breaks between its tokens are
+ * replaced with spaces. Any other item is serialized as JSON.
  *
- * @throws DataError if JSON cannot represent the value, such as a bigint, or if the bytes have
- *   several lines and are not JSON.
+ * @throws DataError if `toLine` returns neither a string nor bytes, if JSON cannot represent the item, such
+ * as a bigint, or if bytes have several lines and are not one JSON value.
  */
 export function lineOf<T>(item: T, toLine: ToLine<T> | undefined, origin?: string): Line {
   if (toLine !== undefined) {

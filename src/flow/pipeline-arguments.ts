@@ -132,7 +132,7 @@ export function applyStage(input: AsyncIterable<unknown>, stage: Argument): Asyn
   throw unfit('stage', stage, notCalledHint(value, output, 'An operator returns a `Flow`'));
 }
 
-/** Wraps any input in a `Flow`, because functions are always called with a `Flow`. */
+/** Returns the input as a `Flow`. Stages and sinks that are functions are always called with a `Flow`. */
 export function flowOf(input: AsyncIterable<unknown>): Flow<unknown> {
   if (input instanceof Flow) return input;
   const flow = new OwnFlow(run => batchesOf(input, run), { identity: identityOf(input) });

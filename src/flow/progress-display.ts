@@ -45,7 +45,7 @@ export interface DisplayOptions {
 const LINE_EVERY_MS = 5_000;
 const UPDATE_EVERY_MS = 250;
 const GAUGE_WIDTH = 24;
-/** A narrower terminal has no room for a gauge next to the text. */
+/** The minimum width of a terminal that shows a gauge next to the text, in columns. */
 const GAUGE_COLUMNS = 60;
 /**
  * If `shorten` cuts out the middle of a part, it keeps this many words at the end of the part, such as the 3

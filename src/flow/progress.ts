@@ -12,7 +12,7 @@ export interface ProgressCounts {
   readonly writtenBytes: number;
   /** The completed fraction of the run, from 0 to 1. `undefined` while the total is unknown. */
   readonly fraction: number | undefined;
-  /** The time in the data that the source has reached, in epoch milliseconds. */
+  /** How far the source has come in its data, as a time in epoch milliseconds. `undefined` if unknown. */
   readonly reached: number | undefined;
   /**
    * The time that the source expects the rest of the run to take, in milliseconds. `undefined` if the source
@@ -39,7 +39,8 @@ export interface ProgressCounts {
   /** The number of waits for rate limits, retries and `throttle`, including the current wait. */
   readonly waits: number;
   /**
-   * The total length of the waits that are over, in milliseconds. Waits that overlap are counted separately.
+   * The total duration of the waits in `waits` that have ended, in milliseconds. If two waits overlap, both
+   * count in full.
    */
   readonly waitedMs: number;
   /**

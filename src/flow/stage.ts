@@ -268,8 +268,8 @@ type OrColumns<Wanted, Table extends string = 'columns of these items'> = [Wante
   : `, or pass columns: ${Table}`;
 
 /**
- * Stands for a stage that reads items of this type. All members are optional, and no stage has any
- * of them. The compiler's error for a mismatch is then one line with both types.
+ * The compiler names this type in its error if a stage cannot read items of the type `Items`. No stage has
+ * the optional member `items`, so the error is one line that shows both types.
  */
 interface StageThatReads<Items> {
   readonly items?: Items;

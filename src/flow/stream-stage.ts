@@ -57,8 +57,8 @@ async function* piped<In, Out>(
   fed.catch(() => {});
   try {
     yield* batchesOf(stream as AsyncIterable<Out>, { signal });
-    // A stream may end before its input does, as in Node's own `pipeline`. Reading the stream to its end has
-    // then destroyed it, so `fed` rejects. That is not an error, so `fed` is not awaited.
+    // As in Node's own `pipeline`, a stream may end before its input does. In that case, `fed` rejects,
+    // because the stream was destroyed while it was still written to. This is not an error.
     if ((stream as Partial<Duplex>).writableEnded === false) readable?.destroy();
     else await fed;
   } catch (error) {

@@ -124,8 +124,8 @@ export async function writeToWeb<T>(
     done.catch(fail);
     return abortable(done, linked.signal);
   };
-  // Set before `close` is called. If the stream is closed earlier, writing must stop, because Node
-  // 20 fails an assertion if a closed stream is written to.
+  // Whether all items were passed to the stream, so that it may close. If it closes earlier, writing
+  // must stop, because writing to a closed stream fails an assertion in Node 20.
   let closing = false;
   writer.closed.then(() => {
     if (!closing) fail(new Error('The stream was closed before all items were written'));

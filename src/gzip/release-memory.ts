@@ -1,14 +1,12 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 
 /**
- * The size of a chunk that makes glibc keep freed memory instead of returning it to the system. Taking memory
- * again costs a page fault for each page.
+ * After one chunk of this size has been freed, glibc keeps most freed memory instead of returning it to the
+ * system. Taking memory from the system again would cost a page fault for each page.
  *
- * glibc returns a freed chunk to the system if it took the chunk with mmap, as it does for M_MMAP_THRESHOLD
- * bytes or more. It also returns the top of the heap if more than M_TRIM_THRESHOLD bytes are free there. Both
- * thresholds are dynamic, see mallopt(3): freeing an mmapped chunk raises M_MMAP_THRESHOLD to its size, up to
- * DEFAULT_MMAP_THRESHOLD_MAX (32 MiB), and M_TRIM_THRESHOLD to twice that. A chunk of this size, with its
- * header and rounded to pages, raises both nearly to their maxima. A chunk beyond 32 MiB raises neither.
+ * Freeing a chunk that glibc took with mmap raises two thresholds, see mallopt(3): M_MMAP_THRESHOLD to the
+ * size of the chunk, and M_TRIM_THRESHOLD to twice that size. A chunk of more than 32 MiB raises neither.
+ * This size is 64 KiB less, because the chunk also has a header and is rounded up to pages.
  */
 const THRESHOLD_RAISING_BYTES = 32 * 1024 * 1024 - 64 * 1024;
 

@@ -367,7 +367,7 @@ function readParts(
 }
 
 /**
- * Checks the arguments that most calls have: the account, and the options of the call by their table.
+ * Checks the account and the options that were passed to a call. `table` describes the valid options.
  *
  * @throws OptionError
  */

@@ -111,8 +111,8 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     this.#watch = setTimeout(() => {
       const { receivedBytes } = this;
       const hadBegun = this.#hasBegun;
-      // If the event loop was blocked, bytes may have arrived that are read only after this timer has fired.
-      // Therefore checks again after they are read.
+      // If the event loop was blocked, this timer may fire before Node reads bytes that have already arrived.
+      // `setImmediate` lets Node read them before the check.
       setImmediate(() => {
         if (this.receivedBytes === receivedBytes && this.#hasBegun === hadBegun)
           this.#fail(stalledConnection(this.#way, ms, hadBegun), false);

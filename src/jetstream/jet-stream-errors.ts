@@ -163,8 +163,8 @@ const OUTAGES = new Set([
   'JetStreamStatusError',
   'ConsumerNotFoundError',
   'ProtocolError',
-  // An authorization error means an outage only if the login arrived too late. Any other
-  // authorization error is a refusal, which `kindOf` tests for first.
+  // An authorization error is an outage only if the authentication has timed out. Otherwise, `kindOf`
+  // has already classified it as a refusal.
   'AuthorizationError',
 ]);
 const REFUSED_LOGINS = new Set(['AuthorizationError', 'UserAuthenticationExpiredError']);

@@ -45,8 +45,8 @@ export interface SubjectPosition {
    */
   readonly position: number;
   /**
-   * A position on the same subject. All messages below it had been acknowledged when this message
-   * got its own position. The stream therefore stores them before this message.
+   * A position on the same subject. Before this message was sent, the server had acknowledged every
+   * message with a lower position. The stream therefore stores those messages before this one.
    */
   readonly acknowledged: number;
   /**

@@ -112,7 +112,8 @@ async function silence(
   while (performance.now() - started < takeoverMs) {
     await realTime.sleep(POLL_MS, bucket.connection.signal);
     const now = await readEntry(bucket, key);
-    // A server that is no longer the leader may return an earlier revision, which is ignored.
+    // Only a higher revision counts, because a server that is no longer the leader may return an
+    // outdated one.
     if (now === undefined || now.revision > revision) return;
   }
 }

@@ -49,9 +49,9 @@ const NOTHING = Promise.resolve();
 
 /**
  * Publishes items so that readers get each item once, even if the servers no longer detect a duplicate
- * message. To continue an earlier run, a publisher first marks the end of that run on all subjects. Readers
- * skip messages that the earlier run sends later. The publisher then reads which items the earlier run has
- * published since its last commit, and does not publish these again.
+ * message. To continue an earlier run, a publisher first marks the end of that run on all subjects. If that run
+ * still sends messages after this mark, readers skip them. The publisher then reads which items the earlier
+ * run has published since its last commit, and does not publish these again.
  */
 export class Publisher {
   readonly #options: PublisherOptions;

@@ -137,9 +137,9 @@ class MessageReader {
   }
 
   /**
-   * Advances the position over messages of other subjects, and yields the sequences that the stream
-   * has dropped. Otherwise, a later loss of messages of other subjects would look like a loss on
-   * this subject. Returns whether the stream has more messages of this subject.
+   * Moves the position past messages of other subjects. If the stream lost them later, they would otherwise
+   * be reported as lost messages of this subject. Yields the ranges of sequences that the stream has already
+   * dropped. Returns whether the stream has more messages of this subject to read.
    */
   async *#catchUp(): AsyncGenerator<MessageGroup, boolean> {
     const info = await this.#info(this.#position);

@@ -215,8 +215,9 @@ export function listJobs(account: Account, options: JobCallOptions = {}): Promis
 }
 
 /**
- * Returns the job with this title, or the job that `jobs.run` has created for this title. Returns `undefined`
- * if there is no such job or it has expired.
+ * Returns the job with this title. A job that `jobs.run` has created for the title is also found, although
+ * `jobs.run` appends a digest of the rules to the title. Returns `undefined` if no job has the title, or if
+ * the job has expired.
  *
  * @throws OptionError For invalid arguments or missing settings of the account.
  * @example

@@ -144,9 +144,10 @@ async function orJobError<T>(call: Promise<T>, job?: Job): Promise<T> {
 }
 
 /**
- * Returns the URLs by the names of the files, in chronological order. If the URLs contain no segments, the
- * files are numbered in the order of their paths. The order of the listing is not used, because it may change
- * between listings. Files that are in `before`, an earlier listing, keep their names.
+ * Maps the name of each file to its URL. The name is the time in the path of the URL, such as `202401312350`,
+ * and the files are in chronological order. If the path of any URL contains no such time, the files are
+ * numbered in the order of their URLs. If `before`, an earlier listing, is given, numbered files keep their
+ * names from it, and files that it does not contain are omitted.
  */
 function urlsOf(
   urlList: readonly string[],

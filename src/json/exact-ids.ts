@@ -91,8 +91,8 @@ export function quoteIntegers(
 }
 
 /**
- * Whether a colon follows the number. If such a number were put in quotes, it would become a key, and invalid
- * text would become valid JSON.
+ * Whether a colon follows the integer that ends at `end`. Such an integer is an invalid key. If it were put
+ * in quotes, invalid JSON would become valid.
  */
 function isKey(text: string, end: number): boolean {
   let at = end;

@@ -19,8 +19,8 @@ const TEST = required(func('which items pass'));
 /**
  * Passes only the items for which `test` returns true. A type predicate narrows the item type.
  *
- * @throws OptionError Immediately, if `test` is not a function; from the flow, if it returns a promise. If
- *   the test is asynchronous, get its answers with `mapAsync` first.
+ * @throws OptionError If `test` is not a function. The flow throws it if `test` returns a promise. For an
+ *   asynchronous test, get the answers with `mapAsync` first.
  * @example
  * pipeline(source, filter(activity => activity.lang === 'en', { name: 'not English' }), sink);
  */

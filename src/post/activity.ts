@@ -193,7 +193,7 @@ export class Activity {
   get lang(): string | undefined {
     const root = this.#root;
     if (this.format === 'original') return root.string('lang');
-    // Old posts have no `twitter_lang`. Their language is an enrichment.
+    // Old posts have no `twitter_lang`. The service has added their language as `gnip.language`.
     return root.string('twitter_lang') ?? root.object('gnip')?.object('language')?.string('value');
   }
 
@@ -423,7 +423,10 @@ export class Activity {
   }
 }
 
-/** A function outside of the class, because the bundler renames a class that refers to itself. */
+/**
+ * The methods of `Activity` call this function. If the class used its own name, the bundler would rename the
+ * class.
+ */
 function activityOf(bytes: Buffer): Activity {
   return new Activity(bytes);
 }

@@ -271,7 +271,10 @@ export const OWN = {
   sharedRetweets: count('retweeted_status.retweet_count', 'object.retweetCount ?? retweetCount'),
 };
 
-/** Fields about replies, of the post itself and of a post that it retweets or quotes. */
+/**
+ * Fields that name the post and the user that a post replies to. They are read from the post itself, and from
+ * a post that it retweets or quotes.
+ */
 export const REPLY = {
   id: id('in_reply_to_status_id_str ?? in_reply_to_status_id', replyPart(2)),
   userId: id('in_reply_to_user_id_str ?? in_reply_to_user_id', NONE),

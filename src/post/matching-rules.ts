@@ -72,8 +72,8 @@ export function matchesAtEnd(
 }
 
 /**
- * Like `matchesAtEnd`, for the `activity_streams` format, which has the rules in the member `gnip`. Also
- * returns `undefined` if `gnip` has no rules.
+ * Finds the matching rules of a post in the format `activity_streams`, which has them in the member `gnip`.
+ * Returns `undefined` if `gnip` is not near the end of the post, or has no rules.
  */
 export function matchesInGnipAtEnd(
   bytes: Buffer,

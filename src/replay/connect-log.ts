@@ -103,7 +103,10 @@ function text(at: number): string {
   return new Date(at).toISOString();
 }
 
-/** Returns the path of the folder. Creates the folder if it does not exist. */
+/**
+ * Returns the path of the folder that stores the times of replay connections. The default is a folder of the
+ * current user in the system's temporary folder. Creates the folder if it does not exist.
+ */
 export async function replayFolder(folder: string | undefined): Promise<string> {
   const shared = folder === undefined;
   const at = folder ?? path.join(os.tmpdir(), `millrace-${process.getuid?.() ?? 'user'}`);

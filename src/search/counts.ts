@@ -54,8 +54,8 @@ export const COUNTS_OPTIONS = {
  * service's order, which may be ascending or descending. Sort them by `start` if the order matters.
  *
  * Errors and cursors work as in `search`. The service sends every bucket of the window, including buckets
- * without posts. If a bucket is repeated, or is missing at the end, the flow ends with a `DataError`. After
- * the first page, this `DataError` is the cause of an `IncompleteError`. There is no `limit`. With a limit,
+ * without posts. If a bucket is repeated, or is missing at the end, the flow ends with a `DataError`, or, after
+ * the first page, with an `IncompleteError` whose cause is this `DataError`. There is no `limit`. With a limit,
  * the sum of only some buckets would look like the sum of all buckets.
  *
  * @throws OptionError immediately, for invalid options or missing settings of the account.

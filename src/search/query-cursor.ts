@@ -25,8 +25,8 @@ export interface QueryPosition {
   /** The time of the last delivered item, in epoch milliseconds. */
   readonly reached: number | undefined;
   /**
-   * The dates of the whole request. The response to the first page fixes them. In a query with slices, they
-   * are fixed when the window is divided.
+   * The dates of the whole request. They come from the response to the first page. If the option `slices`
+   * divides the window, they are set before the first request.
    */
   readonly window: Partial<Dates>;
   /**

@@ -49,7 +49,7 @@ export class Clock {
   /**
    * Moves the clock by milliseconds or a duration such as `'31m'`. A negative duration moves it back.
    *
-   * @throws OptionError for anything else, and outside of the years 1 to 9999.
+   * @throws OptionError if `by` is neither, or if the clock would leave the years 1 to 9999.
    */
   advance(by: number | string): void {
     this.set(this.now() + spanOf(by));

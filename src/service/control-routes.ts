@@ -39,8 +39,9 @@ export interface ControlledService {
   };
   whyNotReady(): Promise<string | undefined>;
   /**
-   * @param origin The origin in the URL that the client has used, if it may differ from the service's own
-   * origin.
+   * Returns the URLs of the service and the credentials that it accepts.
+   *
+   * @param origin The origin of the returned URLs. The default is the origin that the service itself knows.
    */
   addresses(origin: string | undefined): Addresses;
 }
@@ -48,8 +49,8 @@ export interface ControlledService {
 type ControlParts = ServiceContext & ControlledService;
 
 /**
- * Returns the routes of the control path, by which a test controls a service in another process. GET shows,
- * POST changes and DELETE clears. If the service has no token, it only accepts requests from this machine.
+ * Returns the HTTP routes below `/_control`, by which a test controls a service in another process. If the
+ * service has no token, these routes only accept requests from this machine.
  */
 export function controlRoutes(
   context: ServiceContext,

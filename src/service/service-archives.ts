@@ -29,7 +29,10 @@ export class ServiceArchives {
     this.#parts = parts;
   }
 
-  /** Returns an archive without the posts that compliance events hide, by default in the archive's own format. */
+  /**
+   * Returns the archive without the posts that compliance events hide. The default format is the service's
+   * own.
+   */
   async visible(format?: Format): Promise<Archive> {
     const { clock, compliance } = this.#parts;
     return visibleArchive(await this.open(format), compliance, () => clock.now());

@@ -88,9 +88,8 @@ interface CommitOptions<Tx> {
 /** Options of `committed`: your functions that write rows to a target, and how often they are called. */
 export interface CommittedOptions<T, Tx = void> extends CommitOptions<Tx> {
   /**
-   * Writes rows to the target. A call gets at most as many rows as the option `rows` says. If it returns a
-   * promise, the run waits for that promise. If there are more rows between two cursors of the source, `write`
-   * is called several times in one transaction.
+   * Writes at most `rows` rows to the target. If there are more rows between two cursors of the source,
+   * `write` is called several times in one transaction. If `write` returns a promise, the run waits for it.
    */
   readonly write: (rows: readonly T[], tx: Tx, range: WriteRange) => unknown;
   /** Must be absent, so that `write` gets items. To encode rows, see `EncodedCommittedOptions`. */

@@ -108,7 +108,10 @@ async function loadLmdb(): Promise<Lmdb> {
   }
 }
 
-/** Byte offsets in a meta page. All fields are little-endian on the machines that LMDB supports. */
+/**
+ * The byte offsets of fields in a meta page of an LMDB file, the number of bytes to read, and the expected
+ * magic number. The fields are read as little-endian integers.
+ */
 const MAGIC_AT = 24;
 const PAGE_SIZE_AT = 48;
 const LAST_PAGE_AT = 144;

@@ -1,6 +1,6 @@
 import { builtIn, definer, type ItemKind } from './column.js';
 
-/** The fields of a bucket that the columns read. The buckets of `counts` have them. */
+/** The fields that the columns read from a bucket of `counts`. */
 interface CountedBucket {
   readonly timePeriod: string;
   readonly start: Date;

@@ -59,7 +59,11 @@ export class ShownIds {
     }
   }
 
-  /** @throws DataError if the post, or a post inside it, lacks a member that all posts have */
+  /**
+   * Reads the ids in the post whose JSON is in `content` from `start` to `end`.
+   *
+   * @throws DataError if the post, or a post inside it, lacks a member that all posts have
+   */
   read(content: Buffer, start: number, end: number): void {
     this.length = 0;
     if (this.#inBytes?.read(content, start, end) === true) return;
@@ -100,7 +104,10 @@ export class ShownIds {
   }
 }
 
-/** Parses an id. Unlike `IdNumber`, accepts leading zeros. */
+/**
+ * Parses an id into `number`. Unlike `IdNumber.parse`, accepts leading zeros. Returns `false` if the string is
+ * not an id.
+ */
 function parseLoosely(id: string): boolean {
   if (!/^\d{1,20}$/.test(id)) return false;
   const value = BigInt(id);

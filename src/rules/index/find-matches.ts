@@ -7,9 +7,9 @@ import { hasBit, NumberedPost } from './numbered-post.js';
 import { clauseAt, MATCHED, nextIfNo, nextIfYes, runTest } from './rule-program.js';
 
 /**
- * The layout of a rule's block, which is a list of integers. The first integer is the rule's number. The
- * second is how many integers of its program are questions; see `RuleProgram`. The program follows. Testing a
- * rule spends most of its time waiting for memory, so all of its integers are adjacent.
+ * The layout of a rule in `IndexedRules.blocks`, as adjacent integers. The first integer is the rule's
+ * number. The second is `questions` of the rule's `RuleProgram`. The `code` of this program follows. The
+ * integers are adjacent, because most of the time for testing a rule is spent on waiting for memory.
  */
 export const BLOCK_RULE = 0;
 export const BLOCK_QUESTIONS = 1;

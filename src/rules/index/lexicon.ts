@@ -208,9 +208,9 @@ export class Lexicon {
   }
 
   /**
-   * Returns whether a term may exist for any of these hashes. Reads the slots of all hashes and then the
-   * records, without stopping early. The processor then fetches them in parallel, and later lookups do not
-   * wait for memory.
+   * Returns whether the lexicon may contain a term with one of the first `count` hashes. Reads the slots of
+   * all hashes, and then the records, without stopping early. The processor can load them from memory in
+   * parallel, so that later lookups do not wait.
    */
   mayHoldAny(hashes: Int32Array, count: number): boolean {
     const slots = this.#slots;

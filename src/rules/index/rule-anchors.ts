@@ -6,9 +6,10 @@ import type { Lexicon } from './lexicon.js';
 import type { TermCounts } from './term-frequency.js';
 
 /**
- * The layout of the four integers of a rule. `START` and `LENGTH` are the start and the length of its list of
- * term sets. `CURRENT` is the offset in this list of the set that the rule is indexed under. `BLOCK` is the
- * position of the rule's block.
+ * The positions of the four integers that are stored for each rule. `START` and `LENGTH` tell where the
+ * rule's sets of terms start in `sets`, and how many integers they take. `CURRENT` tells where, counted from
+ * this start, the set is that the rule is indexed under. `BLOCK` is the position of the rule in
+ * `IndexedRules.blocks`.
  */
 const START = 0;
 const LENGTH = 1;

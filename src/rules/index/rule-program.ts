@@ -69,8 +69,8 @@ class Assembler {
   node(node: RuleNode, yes: number, no: number): number {
     switch (node.kind) {
       case 'and':
-        // The rarest part is asked first, because most posts do not have it, and no other question is then
-        // needed.
+        // The rarest term of the `and` is asked first. Most posts do not have it, and then no other question
+        // is needed.
         return this.#ordered(node.nodes, 1).reduceRight(
           (next, child) => this.node(child, next, no),
           yes,

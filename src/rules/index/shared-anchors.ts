@@ -31,7 +31,10 @@ const CURRENT = 0;
 export const IS_REVIEWED = 1;
 const POSTS = 2;
 export const REVIEW_AFTER = 3;
-/** The position in `state` of two counters: how many threads are reading each of the two copies. */
+/**
+ * The position in `state` of the first of two counters. Each counter is the number of threads that are
+ * reading one of the two copies of the index.
+ */
 const READERS = 4;
 const STATE_INTS = 6;
 

@@ -128,9 +128,10 @@ export class SharedMatcher {
   }
 
   /**
-   * Acquires the rules, calls `use`, and releases the rules.
+   * Calls `use`, and returns its result. The rules are available to `matchBytes` and `matchParsed` only
+   * during this call.
    *
-   * @param use Matches posts one after the other, by calling `matchBytes` or `matchParsed` for each.
+   * @param use Calls `matchBytes` or `matchParsed` for one post after the other.
    */
   run<T>(use: () => T): T {
     const { index, anchoring } = this.#rules;

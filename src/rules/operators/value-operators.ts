@@ -51,7 +51,7 @@ interface KeyOptions extends RuleOperatorOptions {
    * @default the value itself
    */
   readonly keyOf?: (value: string, dialect: Dialect) => string;
-  /** A guess of the fraction of posts that have one particular key, from 0 to 1. */
+  /** A guess of the fraction of posts that match a rule with one value, from 0 to 1. */
   readonly frequency: number;
 }
 

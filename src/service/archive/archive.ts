@@ -87,8 +87,8 @@ export interface CountsResult {
   /** Every bucket that the counted part overlaps, including empty buckets, in ascending order. */
   readonly buckets: readonly CountedBucket[];
   /**
-   * The part of the window that was counted. If the time limit has stopped the count, the end of the window
-   * is missing or, with `newestFirst`, its start. The part may then start or end inside a bucket.
+   * The part of the window that was counted. If the time limit stops the count, the part lacks the end of the
+   * window, or its start if `newestFirst` is set. The part may then start or end inside a bucket.
    */
   readonly counted: Window;
 }

@@ -71,7 +71,7 @@ function joined(node: And | Or, block: Block): CandidateDocuments {
     if (node.kind === 'and' && all.isEmpty) return { documents: all, exact: true };
   }
   if (all !== undefined) return { documents: all, exact };
-  // Without nodes, an `or` matches nothing, and an `and` leaves the decision to the test of each post.
+  // `node.nodes` is empty. An `or` without nodes matches no post. For an `and`, every post must be tested.
   return node.kind === 'or'
     ? { documents: new DocumentSet(block.count), exact: true }
     : { documents: DocumentSet.all(block.count), exact: false };

@@ -57,7 +57,10 @@ export interface Addresses {
   readonly token: string | undefined;
   /** Returns the current time of the service in epoch milliseconds. */
   readonly serviceTime: () => number;
-  /** The relaxed rates of the service, which clients use instead of the usual rates. */
+  /**
+   * The rates that are more relaxed than in the real service. Clients use them instead of their default
+   * rates.
+   */
   readonly limits: ClientLimits;
 }
 

@@ -78,7 +78,10 @@ export class Quotas {
   }
 }
 
-/** Counts the requests of one rate by the service's clock, in a sliding window or by UTC day. */
+/**
+ * Counts requests towards one rate limit: the requests in a sliding window, or those since midnight UTC if
+ * `rate.byDay` is set. Uses the service's clock.
+ */
 export class RateWindow {
   readonly rate: Rate;
   readonly #clock: Pick<Clock, 'now'>;
@@ -134,8 +137,8 @@ export class RateWindow {
 }
 
 /**
- * Counts a request in all windows. If a window is full, counts the request in no window and returns the full
- * one.
+ * Counts a request in every window, and returns `undefined`. If a window is full, counts the request in none
+ * and returns that window. If `count` is false, only checks the windows.
  */
 export function admit(windows: readonly RateWindow[], count = true): RateWindow | undefined {
   const full = windows.find(window => window.wait() > 0);

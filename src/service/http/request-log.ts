@@ -203,7 +203,10 @@ export class MinuteTotals {
     getOrMake(this.#minutes, minute, none)[what] += count;
   }
 
-  /** Returns the sums for equal parts of the last hour, oldest first. The last part ends with the current minute. */
+  /**
+   * Splits the last hour into equal parts, and returns the sum of `what` in each part, oldest first. The hour
+   * ends with the current minute.
+   */
   lastHour(what: keyof OverviewTotals, parts: number): readonly number[] {
     const end = floorTo(MINUTE, this.#now()) + MINUTE;
     const sums = new Array<number>(parts).fill(0);

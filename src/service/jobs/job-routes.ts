@@ -156,8 +156,8 @@ interface JobParts {
 }
 
 /**
- * The maximum time that a request waits for jobs to do the work that is due by the service's clock, in
- * milliseconds of real time.
+ * After the service's clock has moved, jobs have work to do. A request waits for this work for at most this
+ * time, in milliseconds of real time.
  */
 const MAX_WAIT_MS = 100;
 

@@ -123,7 +123,10 @@ function isText(value: unknown): boolean {
   return typeof value === 'string' && value.trim() !== '' && value.isWellFormed();
 }
 
-/** Returns the complete profile of an author. The account was created at the time of the post. */
+/**
+ * Completes the profile of an author with default values. `createdAt` is when the account was created, in
+ * epoch milliseconds.
+ */
 export function profileOf(author: NewAuthor, createdAt: number): SampleAuthor {
   const { handle, id = idOfHandle(handle), name = handle } = author;
   return {

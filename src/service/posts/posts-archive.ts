@@ -49,7 +49,10 @@ export class PostsArchive extends BlockArchive {
   }
 }
 
-/** Returns all current posts as one block, which is computed again at each call. */
+/**
+ * Returns a block store with one block that contains all posts. Each call of `within` or `open` reads the
+ * current posts again.
+ */
 function oneBlock(posts: Posts, format: Format): BlockStore {
   return {
     within({ from, to }) {

@@ -50,7 +50,10 @@ export class Posts {
   readonly #clock: Clock;
   readonly #compliance: Compliance;
   readonly #asked: Format | undefined;
-  /** The posts of the option `posts`. They are completed at the start of the service, with the time of its clock. */
+  /**
+   * The posts of the option `posts`. They are added when the service starts, because their default times
+   * depend on its clock.
+   */
   readonly #given: readonly ReadPost[];
   #added = new Map<string, AddedPost>();
   #deleted = new Set<string>();

@@ -142,7 +142,10 @@ function exactPost(activity: Activity, at: string): ReadPost {
   }
 }
 
-/** Returns the time of a post in whole seconds, by which archives sort. */
+/**
+ * Returns the time of a post in epoch milliseconds, rounded down to a whole second. Archives sort posts by
+ * this time.
+ */
 export function secondOf(activity: Activity): number {
   return floorTo(SECOND, activity.postedAt.getTime());
 }

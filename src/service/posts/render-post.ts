@@ -112,7 +112,10 @@ function shownText(text: string, entities: readonly Entity[]): ShownText {
   };
 }
 
-/** Returns the full text of a post. If the text of a retweet is truncated, skips the entity in which it was cut. */
+/**
+ * Returns the full text of a post with its entities. If the post is a retweet whose text is truncated, omits
+ * an entity that is incomplete in this text.
+ */
 function wholeText({ text, retweeted }: CompletedPost): ShownText {
   const found = entitiesIn(text);
   const shared = retweeted && `RT @${retweeted.handle}: ${retweeted.text}`;

@@ -34,9 +34,9 @@ export interface ReplayFaults {
 const SENT_BATCH = 500;
 
 /**
- * Sends the messages of a replay and one of the three `info` messages that end it.
+ * Sends the messages of a replay, and then an `info` message that tells whether the replay is complete.
  *
- * @returns The content of the last message; `undefined` if the connection ended before it.
+ * @returns The content of the `info` message; `undefined` if the connection was closed before that message.
  */
 export async function sendReplay(
   live: LiveResponse,

@@ -19,7 +19,9 @@ export interface EntityRange {
   /** Entities that end after this code point of the full text are omitted. */
   readonly kept: number;
   readonly shift: number;
-  /** The index of the author of the retweeted post. Absent unless the post is a retweet. */
+  /**
+   * The author of the retweeted post, as an index in `drafts.authors`. Absent unless the post is a retweet.
+   */
   readonly retweets?: number | undefined;
   /** The link to the full text, at the end of a truncated text. */
   readonly cutLink?: TrailingLink | undefined;

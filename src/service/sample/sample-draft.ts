@@ -169,8 +169,8 @@ export class SampleDrafts {
   readonly #postsPerMinute: number;
   readonly #random = new Random();
   /**
-   * The last popular posts, which many other posts refer to. A post is at the index `placeOf(minute)`, by the
-   * minute in which it was posted.
+   * A cache of the most recently generated popular posts, which many other posts refer to. A post from
+   * `minute` is at the index `placeOf(minute)`.
    */
   readonly #heads = new Array<SampleHead | undefined>(CACHED_POSTS);
   readonly #drafts = new Array<SampleDraft | undefined>(CACHED_POSTS);

@@ -100,7 +100,7 @@ export class SampleTerms {
     if (media > 0) atoms.push(media < 5 ? IMAGES : media === 5 ? VIDEO : ANIMATION);
   }
 
-  /** Returns whether no post has a term. If so, a search needs no index. */
+  /** Returns whether no generated post can have the term. A search for it needs no index of the posts. */
   isNowhere(term: string): boolean {
     return this.#lookup(term).isNowhere;
   }

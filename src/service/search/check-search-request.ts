@@ -35,7 +35,10 @@ export interface SearchRequest<Parameters> {
   readonly query: string;
   readonly tree: RuleNode;
   readonly parameters: Parameters;
-  /** The resolved dates. `requestParameters` in the response repeats them. */
+  /**
+   * The time window to search, with a default for each absent date. `requestParameters` in the response shows
+   * it in whole minutes.
+   */
   readonly window: Window;
   /** When the first page was requested. Every page shows the posts that were visible at that time. */
   readonly asOf: number;

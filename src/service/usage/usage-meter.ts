@@ -63,7 +63,7 @@ export class UsageMeter {
   delivered(product: ProductName, ids: readonly string[]): void {
     // A replay may still deliver posts while the service stops. These posts are not counted.
     if (this.#closed || ids.length === 0) return;
-    // Adds the ids in small changes, so that each transaction blocks only briefly.
+    // Writes the ids in small transactions, so that each blocks the event loop only briefly.
     for (let start = 0; start < ids.length; start += MAX_PENDING_IDS) {
       const { ids: pending } = this.#of(product);
       const before = pending.size;
@@ -93,7 +93,9 @@ export class UsageMeter {
     await this.#store.prune(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY);
   }
 
-  /** Resolves once all counts are stored, if there is a state folder. After that, calls record nothing. */
+  /**
+   * Stops counting until `open` is called. If there is a state folder, resolves once all counts are stored.
+   */
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#settings.stateFolder === undefined) this.#takePending();

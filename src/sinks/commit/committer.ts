@@ -279,8 +279,9 @@ export class Committer {
 }
 
 /**
- * The minimum time in milliseconds between two commits while no file is open. Such commits are cheap, because
- * they have no files to sync.
+ * If a sink has received no items since the last commit, it is ready for the next commit after this time, in
+ * milliseconds. Such a commit is cheap, because it has no files to sync. This applies only if each commit
+ * ends the output files, as with Parquet.
  */
 const IDLE_MS = 1_000;
 

@@ -178,7 +178,7 @@ export class UncommittedRows implements CheckpointStore {
     await this.#target.open();
     const { state, commits, cursor, completed, rows, files = [] } = this.#target.saved;
     this.#rowsBefore = rows;
-    // The target has the text of a checkpoint, but no run has committed anything yet.
+    // No run has committed anything yet, so there is no checkpoint to resume from.
     if (commits === 0) return undefined;
     return { state, cursor: parseCursor(cursor), completed, files };
   }

@@ -201,7 +201,8 @@ export class Buffers {
   }
 
   /**
-   * Takes a buffer for collecting items. Its memory does not count towards the limit until `hold` is called.
+   * Returns a buffer to collect items in. Its memory counts towards the memory limit only once the caller has
+   * passed its size to `hold`.
    */
   take(size: number): Buffer {
     const spare = size === MAX_BUFFER_BYTES ? this.#spare.pop() : undefined;

@@ -285,10 +285,11 @@ export class PartFiles {
   }
 
   /**
-   * Checks that this run created the `.part` file on disk. Also checks that the file is at least as long as
-   * this run has written.
+   * Checks that the `.part` file on disk is the file that this run writes, and that it has at least `bytes`
+   * bytes.
    *
-   * @param bytes The length before the call of `lstat`, because a write may end during that call.
+   * @param bytes The minimum length. It is fixed before `regularStatus` is called, because a write may
+   * increase `file.bytes` during that call.
    */
   async #check(file: PartFile, bytes = file.bytes): Promise<void> {
     const status = await regularStatus(this.#fs, file.part);

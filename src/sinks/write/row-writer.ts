@@ -22,7 +22,10 @@ const FEW_BYTES = 16 * 1024;
  */
 const MAX_COMBINATIONS = 2 ** 32;
 
-/** Posts that are next to each other in a file, either as lines at a position or as one block. */
+/**
+ * Posts that are adjacent in an output file. They are written as lines from `position` on, or encoded as one
+ * block.
+ */
 interface Range {
   readonly file: OutputFile;
   readonly position: number;
@@ -199,8 +202,8 @@ export class RowWriter<T> {
     for (const combination of distinctOf(combinations)) {
       const tag = tagNames?.[Math.floor(combination / width)] ?? '';
       const output = this.#outputOf(keysOf(places, keySets[combination % width] ?? [], tag));
-      // Several combinations may give the same path, and several spellings of a path may lead to the same
-      // file.
+      // Several combinations of a tag and path values may lead to the same file, because they give the same
+      // path, or different spellings of it.
       const first = output.fileFor(0);
       let partition = byFile.get(first);
       if (partition === undefined) {

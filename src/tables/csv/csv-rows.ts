@@ -60,7 +60,10 @@ export class CsvRows implements ItemEncoder {
   }
 }
 
-/** Returns how a thread prints the same rows; `undefined` unless all columns are post columns. */
+/**
+ * Returns the encoding with which another thread prints the same rows as `CsvRows`. Returns `undefined`
+ * unless all columns are post columns.
+ */
 export function csvRowsInThread({ columns, ...options }: CsvRowOptions): RowEncoding | undefined {
   const names = postColumnNames(columns);
   return names && { kind: CSV_ROWS, options: { columns: names, ...options } };

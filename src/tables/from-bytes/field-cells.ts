@@ -56,7 +56,7 @@ function valuesOf(post: PostInBytes, format: Format) {
   const { values } = post;
   const { startOf, hasEscapes, isObject, isNone, isText, isDigits, is, digitsOfId } = values;
   const { shared, quoted } = OTHER_POSTS[format];
-  /** The indices of the objects that contain the values to read, as returned by `at`. */
+  /** The objects that contain the values to read. Each is the index of a member in `values`. */
   const objects: number[] = [];
   /** How many posts were read, including the current one, and whether the current post is a retweet. */
   let posts = 0;
@@ -183,9 +183,9 @@ function writersOf(values: PostValues, format: Format) {
   }
 
   /**
-   * Writes a string for a column that converts letter case. Returns `false` if the string has a letter to
-   * convert, or a character that is not ASCII. The letters to convert are those from `first` on: `A` to `Z`, or
-   * `a` to `z`.
+   * Writes a string that already has the letter case of its column. Otherwise, returns `false`, as it does
+   * for an escape or a character that is not ASCII. `first` is the first letter of the other case: `A` or
+   * `a`.
    */
   function writeCase(out: CellWriter, value: number, first: number): boolean {
     if (hasEscapes(value)) return false;

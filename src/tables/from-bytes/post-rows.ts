@@ -123,7 +123,8 @@ export function postRowWriter(
   const write = (tag: string | undefined) => {
     const { begin, cells } = cellsOfPost();
     const isPlain = begin();
-    // A post without an id is an error, even if no column reads the id. Reading the id throws this error.
+    // If `isPlain` is true, `begin` has found an id. Otherwise, reading `post.id` throws an error if the post
+    // has no id, even if no column reads the id.
     if (!isPlain) void post.id;
     currentTag = tag;
     let view: PostView | undefined;

@@ -215,7 +215,10 @@ function mentionCells(post: PostBytes): CellsOfColumns {
   const people = elements({ id: true, id_str: true, screen_name: true });
   const [idString, handle] = [people.first + 2, people.first + 4];
   const [own, shown] = [find(OWN.mentions), find(SHOWN.mentions, 'shown')];
-  /** For each mention, the start and end of the id, and the start and end of the handle. */
+  /**
+   * Four positions in `bytes` for each mention: the start and end of the id, then the start and end of the
+   * handle.
+   */
   const places = new Int32Array(4 * MAX_MENTIONS);
   let used = 0;
   const areRead = oncePerPost(readMentions);

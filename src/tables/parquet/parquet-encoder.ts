@@ -65,8 +65,9 @@ interface RowGroup {
 export const ROW_GROUP_ROWS = 100_000;
 
 /**
- * Builds a Parquet file, as the encoder of a sink. Holds rows until their row group is complete. Then encodes
- * the row group column by column, in other threads if there are any.
+ * Encodes the rows of a sink as a Parquet file. Holds the rows until a row group is complete, and then
+ * encodes the row group column by column. A row group with blocks from other threads may be encoded in other
+ * threads.
  */
 export class ParquetEncoder {
   readonly #format: ParquetFormat;

@@ -77,7 +77,10 @@ export class RowBlockBuilder {
   }
 }
 
-/** `leave` does nothing, because `BlockCells` copies each decoded string immediately. */
+/**
+ * Uses the memory for decoded strings. `leave` is called before another user gets the memory. It has nothing
+ * to copy, because `BlockCells` copies each decoded string immediately.
+ */
 const KEEPS_NOTHING: DecodingUser = { leave() {} };
 
 export class BlockCells implements CellWriter {

@@ -102,9 +102,9 @@ const MAX_DICTIONARY_BYTES = 16 * 1024 * 1024;
 const MAX_DICTIONARY_VALUES = 1 << 24;
 
 /**
- * Encodes the values of columns, one column after the other, in WebAssembly. If this were JavaScript, V8
- * would have to compile the code in each thread of each run. Reads one block at a time, so that only a block,
- * a page and a dictionary are in memory.
+ * Encodes the values of Parquet columns, one column after the other, in WebAssembly. If this were JavaScript,
+ * V8 would have to compile the code in each thread of each run. Copies one block of rows at a time into the
+ * memory of the module, so that this memory does not have to hold all values of a column.
  */
 export class ValueEncoder {
   readonly #exports: Exports;

@@ -120,7 +120,7 @@ export class BlockFile implements Block {
   #lines: Buffer | undefined;
   #locations: readonly PostLocation[] | undefined;
 
-  /** @throws StorageError If the file is missing or is not a block. */
+  /** @throws StorageError If the file is missing or is not a block of the index. */
   constructor(path: string, from: number, reader: LineReader) {
     this.#path = path;
     this.#from = from;

@@ -154,8 +154,8 @@ function byFile(positions: readonly LinePosition[]): Map<number, AskedLine[]> {
 
 /**
  * Returns the error to throw after a failed read. A system error becomes a `StorageError`, and a
- * `MillraceError` stays unchanged. Any other error means that the file changed after its size was compared: it
- * is too short or damaged.
+ * `MillraceError` stays unchanged. Any other error means that the file is too short or damaged, so it has
+ * changed since it was indexed.
  */
 function readError(path: string, cause: unknown): unknown {
   return cause instanceof MillraceError || (cause instanceof Error && 'syscall' in cause)

@@ -78,8 +78,9 @@ export class Sessions<User> {
    * Reads a form of one of the pages.
    *
    * @throws HttpProblem 415 if the body is not a form, 413 if the form is too large.
-   * @throws HttpProblem 403 if another site sent the form or its token is wrong. If the browser reports that
-   * this site sent the form, the 403 is a `StaleForm`.
+   * @throws HttpProblem 403 if another site sent the form.
+   * @throws StaleForm (also an HttpProblem 403) if the token of the form is wrong, but the browser reports
+   * that this site sent the form.
    */
   async readForm(request: IncomingMessage, maxBytes = MAX_FORM_BYTES): Promise<URLSearchParams> {
     const [type = ''] = (request.headers['content-type'] ?? '').split(';');
@@ -114,7 +115,8 @@ export class Sessions<User> {
   }
 
   /**
-   * Sets the message to show after a redirect. `location` names the page, and its fragment names the element.
+   * Stores a message that the page at `location` shows after a redirect. The fragment of `location` is the id
+   * of the HTML element that shows the message.
    */
   setMessage(request: IncomingMessage, location: string, message: Message): void {
     const session = this.#session(this.#idOf(request) ?? '');
