@@ -1,4 +1,6 @@
 import { ConnectionError, OptionError } from '../base/errors.js';
+import { isRecord } from '../base/record.js';
+import { parsedAs } from '../json/type-guards.js';
 import type { Addresses } from './http/addresses.js';
 import { isWithoutRates } from './http/service-limits.js';
 
@@ -89,7 +91,14 @@ export async function addressesOfRunning(
     const problem = `No service runs at ${url}. ${advice}`;
     throw new ConnectionError(problem, { failure: 'refused', url, cause });
   });
-  if (response.ok) return (await response.json()) as Addresses;
+  if (response.ok) {
+    const addresses = parsedAs(await response.text().catch(() => ''), isAddresses);
+    if (addresses !== undefined) return addresses;
+    throw new ConnectionError(
+      `Another program answers at ${url}, not a local service: pass the port of the service`,
+      { failure: 'refused', url },
+    );
+  }
   await response.body?.cancel();
   if (response.status === 401)
     throw new OptionError(
@@ -99,5 +108,13 @@ export async function addressesOfRunning(
   throw new ConnectionError(
     `No local service answers at ${url}: ${response.status}. One with --no-control, or of an older version, does not tell its variables: copy those that it printed at its start`,
     { failure: 'refused', url },
+  );
+}
+
+function isAddresses(value: unknown): value is Addresses {
+  return (
+    isRecord(value) &&
+    ['baseUrl', 'account', 'email', 'password'].every(name => typeof value[name] === 'string') &&
+    Array.isArray(value.insecureOrigins)
   );
 }

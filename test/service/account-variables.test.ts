@@ -1,7 +1,14 @@
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { environmentOf, shellWord } from '../../src/service/account-variables.js';
+import {
+  addressesOfRunning,
+  environmentOf,
+  shellWord,
+} from '../../src/service/account-variables.js';
 import { type Addresses, createService } from '../../src/service/index.js';
 import { BASH_ARGS } from '../child-processes.js';
 import { MemoryArchive } from './memory-archive.js';
@@ -33,6 +40,21 @@ describe('environmentOf', () => {
     });
   });
 });
+
+it.each(['<!doctype html>', '{}', '{"baseUrl":"http://127.0.0.1"}', ''])(
+  'addressesOfRunning says that another program runs at the port if it answers %j',
+  async body => {
+    const server = createServer((_, response) => response.end(body));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    await expect(addressesOfRunning(url, undefined, 'service')).rejects.toMatchObject({
+      code: 'ERR_CONNECTION',
+      message: expect.stringContaining(`Another program answers at ${url}`),
+    });
+    server.closeAllConnections();
+    await once(server.close(), 'close');
+  },
+);
 
 describe('a value quoted for a shell', () => {
   it('is read back unchanged by the shell, whatever it contains', () => {
