@@ -7,7 +7,12 @@ import {
   shownPosition,
   subjectPositionOf,
 } from '../../src/jetstream/message.js';
-import { inBoth, LostAndRepeated, type LostPositions } from '../../src/jetstream/positions.js';
+import {
+  inBoth,
+  isLostAndRepeated,
+  LostAndRepeated,
+  type LostPositions,
+} from '../../src/jetstream/positions.js';
 
 interface Message extends SubjectPosition {
   readonly publisher: string;
@@ -284,5 +289,33 @@ describe('inBoth', () => {
         expect(both).toEqual(new Set(shownLost(some).filter(one => inOthers.has(one))));
       }),
     );
+  });
+});
+
+describe('the positions in a cursor', () => {
+  const cursor = (state: readonly unknown[]) => ({
+    isWhole: true,
+    followed: { 'a posts.0': state },
+  });
+
+  it.each([[[1, 5, 3, 2, 7]], [[1, 5, null, null, 7, [8, 9], [11, 11]]]])(
+    'are accepted: %j',
+    state => {
+      expect(isLostAndRepeated(cursor(state))).toBe(true);
+    },
+  );
+
+  it.each([
+    [['1', 5, 3, 2, 7]],
+    [[1, -5, 3, 2, 7]],
+    [[1, null, 3, 2, 7]],
+    [[1, 5, 'x', 2, 7]],
+    [[1, 5, 3, 0.5, 7]],
+    [[1, 5, 3, 2]],
+    [[1, 5, 3, 2, 7, 8]],
+    [[1, 5, 3, 2, 7, [8]]],
+    [[1, 5, 3, 2, 7, [8, '9']]],
+  ])('are rejected if they are damaged: %j', state => {
+    expect(isLostAndRepeated(cursor(state))).toBe(false);
   });
 });
