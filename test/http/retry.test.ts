@@ -159,6 +159,10 @@ describe('a call with retries', () => {
     expect(waits).toEqual([300_750, 8000]);
   });
 
+  it('waits for a Retry-After of exactly the maximum wait', async () => {
+    expect((await run([http(429, 15 * MINUTE)])).outcome).toBe('done');
+  });
+
   it('fails immediately if Retry-After exceeds the maximum wait', async () => {
     const error = http(429, 16 * MINUTE);
     const { outcome, tries } = await run([error]);
@@ -176,21 +180,34 @@ describe('a call with retries', () => {
     expect(tries).toBe(3);
   });
 
+  it('starts its last try when exactly the total time for retries has passed, but no later', async () => {
+    const error = http(429, 60 * SECOND);
+    expect(await run([error], { totalMs: 60_750 })).toMatchObject({
+      outcome: 'done',
+      waits: [60_750],
+    });
+    expect(await run([error], { totalMs: 60_749 })).toMatchObject({ outcome: error, waits: [] });
+  });
+
   it('does not retry if the account disables retries', async () => {
     expect((await run([http(503)], { attempts: 1 })).tries).toBe(1);
   });
 
-  it('rejects with the reason of an abort during a wait', async () => {
+  it('ends its wait and rejects with the reason of an abort during the wait', async () => {
     const time = new VirtualTime();
     const controller = new AbortController();
     const reason = Symbol('reason');
     time.at(100, () => controller.abort(reason));
     const attempt = () => Promise.reject(http(503));
-    const outcome = retry(accountOf(time), attempt, controller.signal).catch(
-      (error: unknown) => error,
-    );
+    const ends: number[] = [];
+    const account = {
+      ...accountOf(time),
+      beginWait: () => () => void ends.push(time.elapsed()),
+    };
+    const outcome = retry(account, attempt, controller.signal).catch((error: unknown) => error);
     await time.run();
     expect(await outcome).toBe(reason);
+    expect(ends).toEqual([100]);
     expect(time.elapsed()).toBe(100);
     expect(time.timers).toBe(0);
   });
