@@ -107,6 +107,52 @@ describe('the rate limiter', () => {
     expect(mostIn([...starts.change!, ...starts.read!], MINUTE)).toBeLessThanOrEqual(60);
   });
 
+  it('applies rates with equal numbers to each of their kinds', async () => {
+    const time = new VirtualTime();
+    const pace = new RateLimiter(
+      ['data', 'list'].map(kind => ({ requests: 1, perMs: 1000, kind })),
+      time,
+    );
+    const starts: string[] = [];
+    for (const kind of ['data', 'list', 'list', 'data'])
+      void pace.acquire(kind).then(permit => {
+        starts.push(`${kind} at ${time.elapsed()}`);
+        permit.responded();
+      });
+    await time.run();
+    expect(starts).toEqual(['data at 0', 'list at 0', 'list at 1000', 'data at 1000']);
+  });
+
+  it('reports the start and the end of each wait, also behind another call and with an abort', async () => {
+    const time = new VirtualTime();
+    const pace = new RateLimiter([{ requests: 1, perMs: 1000 }], time);
+    const stop = new AbortController();
+    const waits: string[] = [];
+    const call = (name: string, signal?: AbortSignal) => {
+      const beginWait = (waitMs: number) => {
+        waits.push(`${name} waits ${waitMs} ms at ${time.elapsed()}`);
+        return () => waits.push(`${name} continues at ${time.elapsed()}`);
+      };
+      pace.acquire(undefined, signal, beginWait).then(
+        permit => permit.responded(),
+        () => {},
+      );
+    };
+    time.at(0, () => call('first'));
+    time.at(1, () => call('second'));
+    time.at(100, () => call('third', stop.signal));
+    time.at(1500, () => stop.abort());
+    await time.run();
+    expect(waits).toEqual([
+      'second waits 999 ms at 1',
+      'third waits 900 ms at 100',
+      'second continues at 1000',
+      'third continues at 1000',
+      'third waits 1000 ms at 1000',
+      'third continues at 1500',
+    ]);
+  });
+
   it('gives the turn of an aborted call to the next call', async () => {
     const time = new VirtualTime();
     const pace = new RateLimiter([{ requests: 1, perMs: 1000 }], time);
