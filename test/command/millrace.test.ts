@@ -183,6 +183,15 @@ describe('the command millrace', () => {
     const converted = await millrace('convert', 'stored.jsonl', '--out', 'stored.csv', '--json');
     const posts = linesOf(await readFile(path.join(folder, 'stored.jsonl'), 'utf8')).length;
     expect(JSON.parse(converted.stdout)).toMatchObject({ posts });
+    await shell('mkdir again && cp stored.jsonl again');
+    expect(await millrace('convert', 'again', '--out', 'again/all.jsonl', '--quiet')).toMatchObject(
+      {
+        code: 1,
+        stderr: expect.stringContaining(
+          'write its posts again. Choose a --out outside the folder\n',
+        ),
+      },
+    );
     expect(await shell('echo "{" | millrace write broken.jsonl --quiet')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('Expected a JSON object'),

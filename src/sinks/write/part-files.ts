@@ -245,7 +245,7 @@ export class PartFiles {
     const exists = (await regularStatus(this.#fs, file.path)) !== undefined;
     if (this.#options.isInput?.(this.#names.absolute(file.path), exists) === true)
       throw new StorageError(
-        `Cannot write ${file.path}: localFiles() reads that folder, so the next run would read this output and write its posts again. Choose a \`path\` outside the folder, or a \`match\` that does not select the output`,
+        `Cannot write ${file.path}: localFiles() reads that folder, so the next run would read this output and write its posts again. Choose a \`path\` outside the folder. Alternatively, choose a \`match\` that does not select the output`,
         { path: file.path },
       );
   }
