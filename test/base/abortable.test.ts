@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
-import { describe, expect, it } from 'vitest';
-import { abortable, LinkedAbort } from '../../src/base/abortable.js';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { abortable, LinkedAbort, settledSoon } from '../../src/base/abortable.js';
 
 describe('an abort signal', () => {
   it('has a listener of abortable() only while that call waits', async () => {
@@ -13,6 +13,23 @@ describe('an abort signal', () => {
     expect(getEventListeners(controller.signal, 'abort').length).toBe(1);
     resolve();
     await wait;
+    expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
+  });
+
+  it('leaves no timer of settledSoon() once the work has ended', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const controller = new AbortController();
+    let resolve = () => {};
+    const work = new Promise<void>(done => {
+      resolve = done;
+    });
+    const wait = settledSoon(work, controller.signal);
+    controller.abort();
+    expect(vi.getTimerCount()).toBe(1);
+    resolve();
+    await wait;
+    expect(vi.getTimerCount()).toBe(0);
     expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
   });
 

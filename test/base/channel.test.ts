@@ -121,6 +121,13 @@ describe('a channel', () => {
     expect(added).toBe(3);
   });
 
+  it('lets a producer without items continue while it is full', async () => {
+    const channel = new Channel<number>(1);
+    channel.push(1);
+    await channel.add([]);
+    expect(channel.isFull).toBe(true);
+  });
+
   it('counts an item against its limit until the reader removes it', async () => {
     const channel = new Channel<string>(1);
     let hasRoom = false;
