@@ -16,8 +16,8 @@ export interface GunzipOptions {
    */
   readonly plain?: 'refuse' | 'pass' | undefined;
   /**
-   * The maximum inflated size of one file, in bytes. Memory is bounded even without this limit: at most about
-   * 40 MiB of large files are in memory at a time.
+   * The maximum inflated size of one file, in bytes. Memory is bounded even without this limit, because large
+   * files are inflated in pieces.
    * @default Infinity
    */
   readonly maxBytes?: number | undefined;
