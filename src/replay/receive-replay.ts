@@ -65,8 +65,9 @@ export async function receiveReplay(
       const records: Buffer[] = [];
       for (const record of items) {
         const message = orDataError(() => parseConnectionMessage(record));
-        // Damaged records are stored too, because `runReplay` reports them when it parses them.
-        if (message === undefined || message instanceof DataError) records.push(record);
+        if (message === undefined) records.push(record);
+        else if (message instanceof DataError)
+          onDamaged({ raw: Buffer.from(record), origin: url }, message);
         else if (message.kind === 'info' && message.outcome !== undefined) info = message;
         else if (message.kind === 'error') trouble = cut(`${url} said: ${message.message}`);
       }

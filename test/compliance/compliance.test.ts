@@ -466,6 +466,7 @@ describe('compliance()', () => {
     ['/streams/', 'not JSON'],
     ['/replay/', 'not JSON'],
     ['/streams/', '{"info":{"minutes_failed":["soon"]}}'],
+    ['/replay/', '{"info":{"minutes_failed":["soon"]}}'],
   ])(
     'reports a damaged record from %s to `onDamaged` and to `damaged` of the sink, and continues: %s',
     async (place, record) => {
