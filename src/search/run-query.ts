@@ -180,7 +180,7 @@ async function* runWindow<T>(
     if (isInCallback || cursor === undefined || !(error instanceof MillraceError)) throw error;
     const missing = results.missing(position);
     throw new IncompleteError(
-      `The ${query.source} stopped after ${position.pages} pages; missing: ${missing}. ${error.message}. To continue, pass the cursor of this error as \`resume\``,
+      `The ${query.source} stopped after ${position.pages} ${position.pages === 1 ? 'page' : 'pages'}; missing: ${missing}. ${error.message}. To continue, pass the cursor of this error as \`resume\``,
       {
         cause: error,
         retryable: error.retryable,
