@@ -20,7 +20,7 @@ export const SHARD_VARIABLE = 'MILLRACE_SHARD';
 export const SHARD_OPTION = {
   ...special<Shard>(
     'the part of the source that this process takes',
-    'an object such as { index: 2, of: 8 }, with an index from 1 to `of`, which is at most 10,000',
+    'an object such as { index: 2, of: 8 }, or 2/8 in a flag, with an index from 1 to `of`, which is at most 10,000',
     isShard,
   ),
   placeholder: '2/8',
