@@ -1,6 +1,5 @@
 import { ConnectionError, OptionError } from '../base/errors.js';
-import { isRecord } from '../base/record.js';
-import { parsedAs } from '../json/type-guards.js';
+import { isText, isTexts, parsedAs, shaped } from '../json/type-guards.js';
 import type { Addresses } from './http/addresses.js';
 import { isWithoutRates } from './http/service-limits.js';
 
@@ -111,10 +110,13 @@ export async function addressesOfRunning(
   );
 }
 
-function isAddresses(value: unknown): value is Addresses {
-  return (
-    isRecord(value) &&
-    ['baseUrl', 'account', 'email', 'password'].every(name => typeof value[name] === 'string') &&
-    Array.isArray(value.insecureOrigins)
-  );
-}
+/** Checks only the members that distinguish the addresses of a service from other JSON. */
+const isAddresses = shaped<
+  Pick<Addresses, 'baseUrl' | 'account' | 'email' | 'password' | 'insecureOrigins'>
+>({
+  baseUrl: isText,
+  account: isText,
+  email: isText,
+  password: isText,
+  insecureOrigins: isTexts,
+}) as (value: unknown) => value is Addresses;
