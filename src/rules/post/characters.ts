@@ -88,8 +88,7 @@ function buildClasses(): Uint8Array {
 }
 
 function buildFolds(classes: Uint8Array, accents: Accents): Uint16Array {
-  const folds = new Uint16Array(0x10000);
-  for (let unit = 0; unit < folds.length; unit++) folds[unit] = unit;
+  const folds = new Uint16Array(0x10000).map((_, unit) => unit);
   for (const { index, 0: character } of allUnits().matchAll(FOLDED))
     if (classes[index] === WORD) folds[index] = foldOf(character, accents);
   return folds;
