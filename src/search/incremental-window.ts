@@ -2,6 +2,7 @@ import { answerOf } from '../base/abortable.js';
 import { IncompleteError } from '../base/errors.js';
 import { DAY, type Dates, floorTo, formatTimestamp, MINUTE, parseTimestamp } from '../base/time.js';
 import type { Cursor } from '../flow/flow.js';
+import { learnServiceTime } from '../http/request.js';
 import { type Params, type Query, type QueryGap, SPAN_30DAY } from './query.js';
 import type { QueryPosition } from './query-cursor.js';
 
@@ -48,6 +49,19 @@ export async function nextWindow(
 }
 
 /**
+ * Sets the account's clock to the time of the service, if no response has done so since the start of the run.
+ *
+ * @param responses The value of `clock.responses` at the start of the run.
+ */
+export function learnTime(
+  { account }: Query,
+  responses: number,
+  signal: AbortSignal,
+): Promise<void> {
+  return learnServiceTime(account, 'baseUrl', { responses, signal });
+}
+
+/**
  * Returns the oldest date that `30day` still has, rounded up to the minute, or to a whole bucket for counts.
  * Returns `undefined` for other products.
  */
@@ -83,8 +97,9 @@ export function withoutExpired(
   const fromDate = String(requests.at(-1)?.fromDate);
   const rest = requests[begun];
   if (rest === undefined || fromDate >= earliest) return { left, gap: undefined };
-  const [toDate = earliest] = [String(rest.toDate), earliest].sort();
-  return { left, gap: { fromDate, toDate, reason: 'expired' } };
+  const end = String(rest.toDate);
+  const isAllLost = end < earliest;
+  return { left, gap: { fromDate, toDate: isAllLost ? end : earliest, reason: 'expired' } };
 }
 
 /**

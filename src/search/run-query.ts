@@ -17,10 +17,9 @@ import {
 } from '../base/time.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
 import { readAhead } from '../flow/read-ahead.js';
-import { learnServiceTime } from '../http/request.js';
 import type { OnDamaged } from '../json/records.js';
 import { fetchPage, mustEqual, type Page, type ParseElement } from './fetch-page.js';
-import { nextWindow, reportGap, withoutExpired } from './incremental-window.js';
+import { learnTime, nextWindow, reportGap, withoutExpired } from './incremental-window.js';
 import { MIN_RESULTS, type Params, type Product, type Query, SPAN_30DAY } from './query.js';
 import {
   advance,
@@ -72,8 +71,7 @@ export async function* runQuery<T>(
   if (resume !== undefined && !position.done) {
     // An earlier run has started the window `position.window`, but not finished it. This window comes first.
     let last = resume;
-    if (query.product === '30day')
-      await learnServiceTime(query.account, 'baseUrl', { responses, signal: run.signal });
+    if (query.product === '30day') await learnTime(query, responses, run.signal);
     const started = { ...withDates(query, position.window), mayHaveExpired: true };
     for await (const batch of runWindow(started, start, makeResults, run)) {
       last = batch.cursor ?? last;
@@ -81,7 +79,7 @@ export async function* runQuery<T>(
     }
     start = { position: positionOf(query, last), resume: last };
   }
-  await learnServiceTime(query.account, 'baseUrl', { responses, signal: run.signal });
+  await learnTime(query, responses, run.signal);
   yield* runNextWindow(query, start, makeResults, run);
 }
 
@@ -127,11 +125,11 @@ async function* runWindow<T>(
   let { position, resume: cursor } = start;
   if (isOver(query, position)) return;
   const isWhole = position.pages === 0 && position.next === undefined;
-  const whole = await requestsOf(query, position.window, run.signal);
-  if (position.slice >= whole.length) throw cursorError('is damaged');
-  const isSliced = whole.length > 1;
-  if (isSliced) position = { ...position, window: wholeWindow(whole) };
-  const requests = query.mayHaveExpired ? await stillThere(query, whole, start, run.signal) : whole;
+  const all = await requestsOf(query, position.window, run.signal);
+  if (position.slice >= all.length) throw cursorError('is damaged');
+  const isSliced = all.length > 1;
+  if (isSliced) position = { ...position, window: wholeWindow(all) };
+  const requests = query.mayHaveExpired ? await requestsLeft(query, all, start, run.signal) : all;
   const slices = requests.length;
   if (position.slice >= slices) {
     yield {
@@ -141,11 +139,11 @@ async function* runWindow<T>(
     };
     return;
   }
-  if (!isSliced && requests !== whole) position = { ...position, window: wholeWindow(requests) };
+  if (!isSliced && requests !== all) position = { ...position, window: wholeWindow(requests) };
   const results = makeResults(isWhole, isSliced ? query.params : (requests[0] as Params));
   const oldestOf = (slice: number) => {
     const { fromDate } = requests[slice] ?? {};
-    return isSliced && fromDate !== whole[slice]?.fromDate ? String(fromDate) : undefined;
+    return isSliced && fromDate !== all[slice]?.fromDate ? String(fromDate) : undefined;
   };
   let isInCallback = false;
   try {
@@ -196,7 +194,7 @@ async function* runWindow<T>(
  * Returns the requests for the minutes of a window that the service still has, and reports the others as a
  * gap.
  */
-async function stillThere(
+async function requestsLeft(
   query: Query,
   requests: readonly Params[],
   { position, resume: cursor }: Start,
@@ -235,7 +233,7 @@ const PAGES_AHEAD = 4;
 /**
  * Yields the pages of all slices in order. Pages of later slices are requested before they are needed.
  *
- * @param asked The request for each slice, newest slice first. A query without slices has a single request.
+ * @param requests The request for each slice, newest slice first. A query without slices has a single request.
  */
 async function* slicePages<T>(
   query: Query,

@@ -5,12 +5,12 @@ import { IncompleteError, MillraceError, OptionError } from '../base/errors.js';
 import { isRecord } from '../base/record.js';
 import type { Batch, Batches, Cursor, Run } from '../flow/flow.js';
 import { ProgressParts } from '../flow/progress.js';
-import { learnServiceTime } from '../http/request.js';
 import { isCount } from '../json/type-guards.js';
 import type { Activity } from '../post/activity.js';
 import { IdWindow } from '../post/id-window.js';
 import type { Rule, RuleMatcher } from '../rules/index/compile-rules.js';
 import type { PackedQuery } from '../rules/pack-rules.js';
+import { learnTime } from './incremental-window.js';
 import type { Query } from './query.js';
 import { positionOf } from './query-cursor.js';
 import { type Results, runQuery, withDates } from './run-query.js';
@@ -86,9 +86,8 @@ export async function* runPacked(search: PackedSearch, run: Run): Batches<Activi
   await tell(search, isDone ? queries.length : queries.length - state.query, run);
   const isBegun = !isIncremental || (resume !== undefined && !isDone);
   if (isIncremental && isBegun && queries[0].product === '30day') {
-    const { account } = queries[0];
-    const { responses } = account.clock;
-    await learnServiceTime(account, 'baseUrl', { responses, signal: run.signal });
+    const [query] = queries;
+    await learnTime(query, query.account.clock.responses, run.signal);
   }
   const first = isBegun ? yield* runWindow(search, state, ids, run) : state.first;
   if (isIncremental) yield* runWindow(search, { ...START, at: first, first }, [], run);
