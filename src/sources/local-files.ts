@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
-import { abortable } from '../base/abortable.js';
 import {
   checkOptions,
   cursorError,
@@ -21,7 +20,6 @@ import {
   shardMember,
   shardName,
 } from '../base/shard.js';
-import type { DecodedFile } from '../files/decoded-file.js';
 import { fileFlow } from '../files/engine.js';
 import type { Decoder, SourceFile } from '../files/file-source.js';
 import type { Cursor, Flow, Run } from '../flow/flow.js';
@@ -30,7 +28,6 @@ import type { Progress } from '../flow/progress.js';
 import { workAhead } from '../flow/read-ahead.js';
 import type { FileBytes } from '../json/records.js';
 import { isCount } from '../json/type-guards.js';
-import { openToRead } from '../storage/file-system.js';
 import {
   checkedMatch,
   filesBelow,
@@ -38,11 +35,17 @@ import {
   STORED_FILES,
 } from '../storage/files-below.js';
 import { absolutePath } from '../storage/folder.js';
-import { anyStorageError, withAnyStorageError } from '../storage/storage-error.js';
+import {
+  blocksOfFile,
+  checkGrowth,
+  decodeOrRead,
+  type LocalFile,
+  readLocalFile,
+  withReadError,
+} from './read-local-file.js';
 
 /** The maximum size of a file that is read as a whole. Larger files are read in blocks. */
 const MAX_WHOLE_BYTES = 8 * 1024 * 1024;
-const BLOCK_BYTES = 1024 * 1024;
 const MAX_FILES_AHEAD = 4;
 const AHEAD_BYTES = 8 * 1024 * 1024;
 
@@ -145,14 +148,6 @@ function isBelow(folder: string, file: string, matches: (name: string) => boolea
  */
 const STATS_AT_ONCE = 256;
 
-interface LocalFile {
-  readonly path: string;
-  /** The path as listed in `paths`, or the path below a listed folder, with `/` as the separator. */
-  readonly name: string;
-  readonly size: number;
-  readonly modifiedMs: number;
-}
-
 /**
  * Returns the name by which a cursor identifies a file. The name below a folder is not enough, because two
  * folders of a list may contain the same names.
@@ -200,7 +195,7 @@ async function* read(
 
   const begin = (file: LocalFile) => {
     if (file.size > MAX_WHOLE_BYTES) return undefined;
-    return decoder === undefined ? readFile(file) : decodeOrRead(decoder, file, signal);
+    return decoder === undefined ? readLocalFile(file) : decodeOrRead(decoder, file, signal);
   };
   const ahead =
     decoder === undefined
@@ -219,7 +214,8 @@ async function* read(
     const { path: origin } = file;
     const cursor = cursors[next++]!;
     if (incremental && result !== undefined) await checkGrowth(file);
-    if (result === undefined) yield { origin, cursor, blocks: blocksOf(file, incremental, count) };
+    if (result === undefined)
+      yield { origin, cursor, blocks: blocksOfFile(file, incremental, count) };
     else if (result instanceof Uint8Array) {
       count(result.length);
       yield { origin, cursor, blocks: givenBlocks(result) };
@@ -236,17 +232,6 @@ async function* read(
     progress.receivedBytes += bytes;
     if (total > 0) progress.fraction = Math.min(1, done / total);
   }
-}
-
-async function decodeOrRead(
-  decoder: Decoder,
-  file: LocalFile,
-  signal: AbortSignal,
-): Promise<DecodedFile | Buffer> {
-  const { path, size } = file;
-  const read = () => readFile(file);
-  const decoded = decoder.decode({ file: { path, size, read }, origin: path });
-  return (await abortable(decoded, signal)) ?? readFile(file);
 }
 
 async function* givenBlocks(...blocks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
@@ -371,7 +356,7 @@ async function filesAt(
   root: string,
   { matches, checkpoints, incremental }: Selection,
 ): Promise<LocalFile[]> {
-  const stats = await failing(root, stat(root));
+  const stats = await withReadError(root, stat(root));
   if (stats.isFile()) return [{ path: root, name: root, ...listed(stats) }];
   if (!stats.isDirectory())
     throw new StorageError(`${root} is neither a file nor a folder`, { path: root });
@@ -399,7 +384,7 @@ async function fileIn(
   checkpoints: boolean,
 ): Promise<LocalFile | undefined> {
   const path = join(root, name);
-  const stats = await failing(path, stat(path));
+  const stats = await withReadError(path, stat(path));
   if (!stats.isFile()) return undefined;
   // A file that cannot be opened stays in the list. The flow then ends with its error only after the files
   // before it were read.
@@ -409,84 +394,6 @@ async function fileIn(
 
 function listed({ size, mtimeMs }: Stats): Pick<LocalFile, 'size' | 'modifiedMs'> {
   return { size, modifiedMs: Math.max(0, Math.trunc(mtimeMs)) };
-}
-
-function readFile({ path, size }: LocalFile): Promise<Buffer> {
-  return failing(path, readAll(path, size));
-}
-
-/**
- * Reads a file whose size is known. `readFile` of node:fs would ask for the size again and read small blocks,
- * which doubles the number of system calls.
- */
-async function readAll(path: string, size: number): Promise<Buffer> {
-  const file = await openToRead(path);
-  try {
-    // The buffer has one byte more than the expected size, so that the same read also finds the end of the
-    // file.
-    let bytes = Buffer.allocUnsafeSlow(size + 1);
-    let end = 0;
-    while (true) {
-      const { bytesRead } = await file.read(bytes, end, bytes.length - end, end);
-      end += bytesRead;
-      if (bytesRead === 0) checkSize(path, end, size);
-      if (bytesRead === 0 || end === size) return bytes.subarray(0, end);
-      if (end === bytes.length) bytes = Buffer.concat([bytes, Buffer.alloc(bytes.length)]);
-    }
-  } finally {
-    await file.close();
-  }
-}
-
-async function* blocksOf(
-  local: LocalFile,
-  incremental: boolean,
-  count: (bytes: number) => void,
-): AsyncGenerator<Buffer> {
-  const { path, size } = local;
-  const file = await failing(path, openToRead(path));
-  let bytes = 0;
-  try {
-    for await (const block of file.createReadStream({ highWaterMark: BLOCK_BYTES })) {
-      bytes += block.length;
-      count(block.length);
-      yield block;
-    }
-    checkSize(path, bytes, size);
-    if (incremental) await checkGrowth(local);
-  } catch (error) {
-    throw anyStorageError('read', path, error);
-  }
-}
-
-function failing<T>(path: string, action: Promise<T>): Promise<T> {
-  return withAnyStorageError('read', path, () => action);
-}
-
-/**
- * Refuses a file that has become shorter since it was listed. If another process has truncated the file at
- * the end of a line, it would otherwise look complete.
- */
-function checkSize(path: string, bytes: number, listed: number): void {
-  if (bytes < listed)
-    throw new StorageError(
-      `${path} has ${bytes} of the ${listed} bytes that it had when it was listed: another process has cut or replaced it. Run again once nothing writes to it`,
-      { path, retryable: true },
-    );
-}
-
-/**
- * Refuses a file that has grown since it was listed. Called before the cursor after the file is delivered. The
- * cursor would record the size of the listing, so every later run would fail because of a file that has grown.
- */
-async function checkGrowth({ path, size: listed }: LocalFile): Promise<void> {
-  // If the file is gone, it was moved or deleted after it was read.
-  const size = (await stat(path).catch(() => undefined))?.size ?? 0;
-  if (size > listed)
-    throw new StorageError(
-      `${path} has grown since it was listed, from ${listed} to ${size} bytes: another process still writes to it. Run again once nothing is added to it`,
-      { path, retryable: true },
-    );
 }
 
 function bytesOf(files: readonly LocalFile[]): number {
